@@ -1,0 +1,55 @@
+/* Borrowed spans and owned, capped buffers. */
+#ifndef ORBIT_BASE_BYTES_H
+#define ORBIT_BASE_BYTES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Bytes that belong to somebody else. data may be NULL only when size is 0. "Absent" is data == NULL. */
+struct bytes {
+  const uint8_t *data;
+  size_t size;
+};
+
+struct bytes bytes_of(const void *data, size_t size);
+struct bytes bytes_text(const char *text); /* without the NUL */
+bool bytes_equal(struct bytes a, struct bytes b);
+bool bytes_equal_text(struct bytes a, const char *text);
+int bytes_compare(struct bytes a, struct bytes b); /* memcmp order, shorter first on a tie */
+/* Number of code points in valid UTF-8. */
+size_t bytes_count_chars(struct bytes utf8);
+/* True when it is well-formed UTF-8 (no overlong forms, surrogates, or values over U+10FFFF). */
+bool bytes_is_utf8(struct bytes text);
+
+/* Length of the well-formed UTF-8 sequence that text begins with, 0 when there is none; size is at least 1. */
+size_t bytes_utf8_sequence(const uint8_t *text, size_t size);
+
+/* A growing array of bytes that it owns. Once an append would pass `limit` or memory ends, `failed` is set, nothing more is
+ * appended, and what stands there stays; callers check `failed` once at the end. */
+struct buffer {
+  uint8_t *data;
+  size_t size;
+  size_t capacity;
+  size_t limit;
+  bool failed;
+};
+
+void buffer_init(struct buffer *buffer, size_t limit); /* allocates nothing */
+void buffer_clear(struct buffer *buffer);              /* frees; usable again with the same limit */
+void buffer_reset(struct buffer *buffer);              /* size 0, keeps memory, clears failed */
+/* Room for size more bytes: a pointer to write at, or NULL with failed set. Call buffer_commit with what was written. */
+uint8_t *buffer_reserve(struct buffer *buffer, size_t size);
+void buffer_commit(struct buffer *buffer, size_t size);
+void buffer_append(struct buffer *buffer, const void *data, size_t size);
+void buffer_append_bytes(struct buffer *buffer, struct bytes bytes);
+void buffer_append_text(struct buffer *buffer, const char *text);
+void buffer_append_char(struct buffer *buffer, char c);
+void buffer_append_u64(struct buffer *buffer, uint64_t value); /* decimal */
+void buffer_append_format(struct buffer *buffer, const char *format, ...) __attribute__((format(printf, 2, 3)));
+struct bytes buffer_bytes(const struct buffer *buffer); /* valid until the next change */
+
+/* Decimal digits of value into out (20 bytes at most, no NUL); returns their number. */
+size_t u64_format(uint64_t value, char *out);
+
+#endif

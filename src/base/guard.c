@@ -1,0 +1,29 @@
+/* Owns the last words of a process that may not go on. */
+#include "base/guard.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+void guard_failed(const char *condition, const char *file, int line, const char *function) {
+  (void)fprintf(stderr, "orbit: defect: %s is false at %s:%d in %s\n", condition, file, line, function);
+  abort();
+}
+
+void guard_free(void *pointer) { free(*(void **)pointer); }
+
+void guard_close(int *fd) {
+  if (*fd >= 0) (void)close(*fd);
+}
+
+static void *checked(void *memory, unsigned long size) {
+  if (memory != NULL) return memory;
+  (void)fprintf(stderr, "orbit: out of memory asking for %lu bytes; what was acknowledged is in the log\n", size);
+  _Exit(3);
+}
+
+void *guard_malloc(unsigned long size) { return checked(malloc(size != 0 ? size : 1), size); }
+void *guard_calloc(unsigned long count, unsigned long size) {
+  return checked(calloc(count != 0 ? count : 1, size != 0 ? size : 1), size);
+}
+void *guard_realloc(void *old, unsigned long size) { return checked(realloc(old, size != 0 ? size : 1), size); }

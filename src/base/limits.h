@@ -1,0 +1,140 @@
+/* Every bound of Orbit, unit last in the name. Related bounds are asserted against each other at the end.
+ * Bounds that users meet are listed in schema/semantics.md, section "Limits". */
+#ifndef ORBIT_BASE_LIMITS_H
+#define ORBIT_BASE_LIMITS_H
+
+#include <assert.h>
+#include <stdint.h>
+
+enum {
+  /* HTTP */
+  http_body_bytes_max = 512 * 1024,
+  http_batch_body_bytes_max = 4 * 1024 * 1024,
+  http_target_bytes_max = 8 * 1024,
+  http_header_bytes_max = 16 * 1024,
+  http_connections_max = 4096, /* over all HTTP threads */
+  http_idle_s_max = 30,
+  http_request_ms_max = 30000, /* headers and body together */
+  http_threads_max = 64,
+  http_memory_bytes = 32 * 1024,       /* of a connection: request line, headers, what was read last */
+  http_kept_bytes_max = 16 * 1024,     /* a buffer larger than this is not kept for the next request */
+  http_waiting_body_bytes_max = 256 * 1024 * 1024, /* bodies of all requests under way together; more is answered 503 */
+  http_discard_bytes_max = 4 * 1024 * 1024, /* read on after a refusal, so that the client can read why; then closed */
+  http_answer_bytes_max = 16 * 1024 * 1024,
+  http_page_bytes = 1024 * 1024,       /* a page ends early behind the item that passes this */
+  http_lingers_max = 64,
+  http_linger_ms_max = 2000,
+  http_stop_ms_max = 2000,             /* for answers that are ready, once the server stops */
+  http_ticket_stop_ms_max = 10000,     /* for commands that the engine still has then */
+  ticket_ms_max = 30000,       /* a command that the engine has not answered by then is answered 503 */
+  idempotency_key_chars_max = 128,
+  request_id_chars = 32,
+
+  /* JSON */
+  json_depth_max = 64,
+  json_tokens_max = 1 << 20,
+  json_text_bytes_max = 16 * 1024 * 1024,
+  json_linear_keys_max = 16, /* objects with more keys look for duplicates by sorting */
+  json_tokens_kept_max = 1 << 16, /* a parser gives back what one giant text made it allocate over this */
+  document_bytes_max = 256 * 1024, /* payload, result, details: each, without outside white space */
+
+  /* texts, in characters unless the name says bytes */
+  word_chars_max = 128, /* handler, handler_version, payload_version: ASCII */
+  key_chars_max = 256,  /* business_key, concurrency_key: code points */
+  name_chars_max = 128,
+  reason_chars_max = 1024,
+  evidence_ref_chars_max = 512,
+  error_code_chars_max = 128,
+  error_message_chars_max = 4096,
+  utf8_bytes_per_char_max = 4,
+
+  /* lists */
+  page_rows_default = 20,
+  page_rows_max = 100,
+  cursor_chars_max = 1024,
+  cursor_position_bytes_max = 512, /* what a listing needs to go on: keys of its last row */
+  batch_items_max = 1000,
+  queue_ids_max = 256,
+  handlers_max = 256,
+
+  /* tasks */
+  attempts_max = 100,
+  priority_max = 9,
+  delay_ms_max = 86400000,
+  available_past_us_max = 1000000,
+
+  /* workers */
+  worker_capacity_max = 1000,
+  worker_offers_max = 4096, /* queues times handlers of one worker */
+  worker_close_replaced = 4001,
+  lease_ms_min = 5000,
+  lease_ms_max = 300000,
+  lease_ms_default = 30000,
+  worker_message_bytes_max = 512 * 1024,
+  worker_frame_bytes_max = 1024 * 1024,
+  worker_frame_messages_max = 256,
+  worker_unsent_bytes_max = 4 * 1024 * 1024,    /* more than this waiting: closed with 1013 */
+  worker_unsent_bytes_pause = 2 * 1024 * 1024,  /* more than this waiting: no new assignment */
+  worker_bad_frames_max = 3,
+  worker_ping_s = 20,
+  worker_silence_s_max = 60,
+  worker_connections_max = 4096,
+  goaway_jitter_ms_max = 5000,
+  session_tickets_max = 1024,            /* commands of one worker under way: more are not read from its socket */
+  session_join_bytes_max = 64 * 1024,    /* waiting messages are joined in one frame up to this */
+  worker_handshake_s_max = 10,
+  worker_close_s_max = 5,                /* how long a peer may take to read the close frame */
+  worker_sockets_spare_max = 256,        /* sockets that are not workers (yet), on top of worker_connections_max */
+
+  /* engine */
+  tick_tickets_max = 1024, /* BATCH_MAX: commands of one commit */
+  mailbox_tickets_max = 16384,
+  tick_expiries_max = 1024,
+  dispatch_leases_max = 1024,
+  events_per_command_max = 8,
+  event_list_scratch_bytes = 1024, /* texts that deciding writes: before and after of one audit record */
+  mailbox_full_retry_ms = 100,
+  quota_full_retry_ms = 1000,
+
+  /* log */
+  record_header_bytes = 64,
+  event_body_depth_max = 8,
+  event_body_bytes_max = 1024 * 1024,
+  token_bytes = 32,
+  token_hash_bytes = 32,
+  identity_bytes = 16,
+  digest_bytes = 16,
+  genesis_secret_bytes = 32,
+  log_readers_max = 254,                     /* reader slots, over all processes */
+  log_replay_chunk_events = 4096,            /* a snapshot of replay is let go after so many records … */
+  log_replay_chunk_bytes = 4 * 1024 * 1024,  /* … or bytes */
+  log_reserve_chunk_bytes = 1024 * 1024,     /* zeroes written between two commits while there is room enough */
+  log_zero_piece_bytes = 256 * 1024,         /* zeroes handed to one write */
+};
+
+static const uint64_t task_timeout_ms_max = 2592000000U; /* 30 days */
+static const uint64_t log_map_bytes_default = UINT64_C(256) << 30;
+static const uint64_t log_reserve_step_bytes = UINT64_C(64) << 20;
+static const uint64_t commit_bytes_max = UINT64_C(32) << 20; /* a tick stops taking tickets near this */
+static const int64_t clock_ahead_us_max = INT64_C(60) * 1000000;
+
+static_assert(worker_message_bytes_max <= worker_frame_bytes_max, "a message fits a frame");
+static_assert(worker_unsent_bytes_pause + worker_frame_bytes_max < worker_unsent_bytes_max,
+              "one assignment on top of the pause mark does not close a worker");
+static_assert(document_bytes_max * 2 <= http_body_bytes_max, "payload and its envelope fit a body");
+static_assert(document_bytes_max * 2 + reason_chars_max * 4 < event_body_bytes_max, "an event can hold what a body may hold");
+static_assert(lease_ms_min <= lease_ms_default && lease_ms_default <= lease_ms_max, "default lease in range");
+static_assert(tick_tickets_max <= mailbox_tickets_max, "a tick never takes more than the mailbox holds");
+static_assert(session_join_bytes_max + worker_message_bytes_max < worker_frame_bytes_max, "joined messages stay a lawful frame");
+static_assert(worker_frame_messages_max <= session_tickets_max, "a paused session is over its bound by one frame at most");
+static_assert(worker_frame_messages_max <= tick_tickets_max, "one frame fits one tick");
+static_assert(json_linear_keys_max < 64, "quadratic work is bounded");
+static_assert(http_batch_body_bytes_max <= json_text_bytes_max, "every body can be parsed");
+static_assert(json_tokens_kept_max <= json_tokens_max, "what is kept is part of what may be made");
+static_assert((cursor_position_bytes_max + identity_bytes) * 4 / 3 + 4 <= cursor_chars_max, "a cursor fits its characters");
+static_assert(log_reserve_chunk_bytes % log_zero_piece_bytes == 0, "a chunk of zeroes is whole pieces");
+static_assert(http_target_bytes_max + http_header_bytes_max < http_memory_bytes, "what is allowed is judged by us");
+static_assert(http_page_bytes + 3 * document_bytes_max < http_answer_bytes_max, "a page and one more item fit an answer");
+static_assert(page_rows_default <= page_rows_max, "default page in range");
+
+#endif

@@ -1,0 +1,195 @@
+/* Owns digests: what of a request is hashed, in which order and form. */
+#include "codec/digest.h"
+
+#include <endian.h>
+#include <sodium.h>
+#include <string.h>
+
+/* The state of a streamed XXH3 has no stable layout between versions of the shared library: the header's own code is used. */
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "base/guard.h"
+
+static_assert(sizeof(XXH128_canonical_t) == digest_bytes && sizeof(struct id) == digest_bytes, "digests are ids");
+
+/* ---- Identities and secrets: BLAKE2b ---- */
+
+static void add_part(crypto_generichash_state *state, const void *data, size_t size) {
+  uint64_t length = htole64(size);
+  must(crypto_generichash_update(state, (const uint8_t *)&length, sizeof length) == 0);
+  if (size > 0) must(crypto_generichash_update(state, data, size) == 0);
+}
+
+struct id identity_make(const struct secret *secret, const struct id *namespace_id, const char *operation,
+                        const struct id *target, struct bytes key) {
+  struct id identity;
+  crypto_generichash_state state;
+  must(crypto_generichash_init(&state, secret->bytes, sizeof secret->bytes, sizeof identity.bytes) == 0);
+  add_part(&state, namespace_id->bytes, sizeof namespace_id->bytes);
+  add_part(&state, operation, strlen(operation));
+  add_part(&state, target->bytes, sizeof target->bytes);
+  add_part(&state, key.data, key.size);
+  must(crypto_generichash_final(&state, identity.bytes, sizeof identity.bytes) == 0);
+  return identity;
+}
+
+void token_hash(struct bytes token, uint8_t out[token_hash_bytes]) {
+  must(crypto_generichash(out, token_hash_bytes, token.data, token.size, NULL, 0) == 0);
+}
+
+void token_make(char out[token_chars + 1]) {
+  static const char prefix[] = "orbit_";
+  uint8_t random[token_bytes];
+  static_assert(sizeof prefix - 1 + 2 * sizeof random == token_chars, "a token shows all its bits");
+  randombytes_buf(random, sizeof random);
+  memcpy(out, prefix, sizeof prefix - 1);
+  (void)sodium_bin2hex(out + sizeof prefix - 1, 2 * sizeof random + 1, random, sizeof random);
+  sodium_memzero(random, sizeof random);
+}
+
+/* ---- Meanings: XXH3-128 ---- */
+
+static struct id id_of_hash(XXH128_hash_t hash) {
+  struct id id;
+  XXH128_canonical_t canonical;
+  XXH128_canonicalFromHash(&canonical, hash);
+  memcpy(id.bytes, canonical.digest, sizeof id.bytes);
+  return id;
+}
+
+struct id json_digest(struct json *json, uint32_t token, struct buffer *scratch) {
+  buffer_reset(scratch);
+  json_canonical(json, token, scratch);
+  must(!scratch->failed);
+  return id_of_hash(XXH3_128bits(scratch->data, scratch->size));
+}
+
+/* Each field is a mark, present or absent, and for a present one its length and bytes: two sequences of fields are never the
+ * same bytes unless they are the same sequence. */
+enum { mark_absent = 0, mark_present = 1 };
+
+static void add_bytes(XXH3_state_t *meaning, const void *data, size_t size) {
+  uint8_t head[1 + sizeof(uint64_t)] = {mark_present};
+  uint64_t length = htole64(size);
+  memcpy(head + 1, &length, sizeof length);
+  must(XXH3_128bits_update(meaning, head, sizeof head) == XXH_OK);
+  if (size > 0) must(XXH3_128bits_update(meaning, data, size) == XXH_OK);
+}
+
+static void add_absent(XXH3_state_t *meaning) {
+  uint8_t mark = mark_absent;
+  must(XXH3_128bits_update(meaning, &mark, sizeof mark) == XXH_OK);
+}
+
+static void add_text(XXH3_state_t *meaning, struct bytes text) {
+  if (text.data == NULL) add_absent(meaning);
+  else add_bytes(meaning, text.data, text.size);
+}
+
+static void add_id(XXH3_state_t *meaning, const struct id *id) {
+  if (id == NULL) add_absent(meaning);
+  else add_bytes(meaning, id->bytes, sizeof id->bytes);
+}
+
+static void add_number(XXH3_state_t *meaning, uint64_t value) {
+  uint64_t number = htole64(value);
+  add_bytes(meaning, &number, sizeof number);
+}
+
+/* Times and revisions of which 0 says that they were not given. */
+static void add_optional(XXH3_state_t *meaning, uint64_t value) {
+  if (value == 0) add_absent(meaning);
+  else add_number(meaning, value);
+}
+
+/* The kind comes first, so that requests of different kinds never mean the same. */
+static void begin(XXH3_state_t *meaning, const char *kind) {
+  must(XXH3_128bits_reset(meaning) == XXH_OK);
+  add_bytes(meaning, kind, strlen(kind));
+}
+
+static struct id end(const XXH3_state_t *meaning) { return id_of_hash(XXH3_128bits_digest(meaning)); }
+
+struct id submit_digest(const struct submit_command *command, const struct id *payload_digest) {
+  XXH3_state_t meaning;
+  begin(&meaning, "task.submit");
+  add_id(&meaning, &command->queue_id);
+  add_text(&meaning, command->handler);
+  add_text(&meaning, command->handler_version);
+  add_text(&meaning, command->payload_version);
+  add_id(&meaning, payload_digest);
+  add_text(&meaning, command->business_key);
+  add_text(&meaning, command->concurrency_key);
+  add_number(&meaning, command->task_timeout_ms);
+  add_optional(&meaning, (uint64_t)command->available_at);
+  add_optional(&meaning, (uint64_t)command->start_deadline_at);
+  add_number(&meaning, (uint64_t)command->recovery_safety);
+  add_number(&meaning, command->max_attempts);
+  add_number(&meaning, command->initial_delay_ms);
+  add_number(&meaning, command->max_delay_ms);
+  add_number(&meaning, command->attempt_timeout_ms);
+  add_number(&meaning, command->priority);
+  return end(&meaning);
+}
+
+static void add_ref(XXH3_state_t *meaning, const struct attempt_ref *ref) {
+  add_id(meaning, &ref->task_id);
+  add_id(meaning, &ref->attempt_id);
+  add_number(meaning, ref->epoch);
+}
+
+struct id finish_digest(const struct attempt_ref *ref, const struct report *report, const struct id *details_digest,
+                        const struct id *result_digest) {
+  XXH3_state_t meaning;
+  begin(&meaning, "task.finish");
+  add_ref(&meaning, ref);
+  add_number(&meaning, (uint64_t)report->outcome);
+  add_number(&meaning, report->retryable);
+  add_text(&meaning, report->error_code);
+  add_text(&meaning, report->error_message);
+  add_id(&meaning, details_digest);
+  add_id(&meaning, result_digest);
+  return end(&meaning);
+}
+
+struct id attempt_ref_digest(const struct attempt_ref *ref) {
+  XXH3_state_t meaning;
+  begin(&meaning, "attempt");
+  add_ref(&meaning, ref);
+  return end(&meaning);
+}
+
+struct id cancel_digest(const struct cancel_command *command) {
+  XXH3_state_t meaning;
+  begin(&meaning, "task.cancel");
+  add_id(&meaning, &command->task_id);
+  add_text(&meaning, command->reason);
+  add_optional(&meaning, command->expected_revision);
+  return end(&meaning);
+}
+
+struct id review_digest(const struct review_command *command) {
+  XXH3_state_t meaning;
+  begin(&meaning, "task.review");
+  add_id(&meaning, &command->task_id);
+  add_optional(&meaning, command->expected_revision);
+  add_text(&meaning, command->reason);
+  add_text(&meaning, command->evidence_ref);
+  add_number(&meaning, (uint64_t)command->outcome);
+  add_id(&meaning, &command->result_digest);
+  return end(&meaning);
+}
+
+struct id retry_digest(const struct retry_command *command) {
+  XXH3_state_t meaning;
+  begin(&meaning, "task.retry");
+  add_id(&meaning, &command->task_id);
+  add_optional(&meaning, command->expected_revision);
+  add_text(&meaning, command->reason);
+  add_text(&meaning, command->evidence_ref);
+  add_number(&meaning, command->task_timeout_ms);
+  add_optional(&meaning, (uint64_t)command->available_at);
+  add_optional(&meaning, (uint64_t)command->start_deadline_at);
+  return end(&meaning);
+}

@@ -1,0 +1,100 @@
+/* What Orbit answers, as values. An answer holds snapshots; texts and documents are read from the log by seq by whoever
+ * writes the answer out (state/history.h), after the commit. */
+#ifndef ORBIT_CORE_ANSWER_H
+#define ORBIT_CORE_ANSWER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/id.h"
+#include "base/status.h"
+#include "core/event.h"
+#include "core/model.h"
+
+/* The answer to a worker's request about an attempt (schema/worker.md "command.result"). */
+struct worker_result {
+  bool applied;
+  bool deduplicated;
+  bool evidence;               /* disposition EVIDENCE */
+  enum decision disposition;   /* of an applied report or release; DECISION_NONE else */
+  bool has_task;               /* task fields are given */
+  struct id task_id;
+  enum task_state task_state;
+  uint64_t task_revision;
+  int64_t available_at;        /* WAITING only; 0 else */
+  bool lease_active;
+  int64_t lease_expires_at;    /* when active */
+};
+
+/* One attempt that an instance still holds, for worker.welcome. */
+struct held_attempt {
+  struct id task_id;
+  struct id attempt_id;
+  uint32_t number;
+  uint64_t epoch;
+  enum attempt_state state;
+  int64_t lease_expires_at;
+};
+
+struct welcome {
+  struct id session_id;
+  int64_t server_time;
+  uint32_t lease_ms;
+  struct held_attempt *held; /* owned by the ticket (free) */
+  uint32_t held_count;
+};
+
+struct answer {
+  enum status status;    /* OK, or what `fault` says */
+  bool created;          /* a write took effect now (201); false with OK: read, or repeat */
+  bool deduplicated;
+  uint64_t audit_seq;    /* event whose audit id belongs to the answer; 0: none */
+  struct id audit_id;    /* zero: none */
+  bool applied;          /* cancel */
+  struct id source_task_id; /* retry */
+  union {
+    struct task task;            /* SUBMIT, GET_TASK, CANCEL, REVIEW, RETRY: as it stood then */
+    struct worker_result worker; /* START, RENEW, FINISH, RELEASE */
+    struct welcome welcome;      /* HELLO */
+    uint64_t position;           /* GET_LOG_STATE: seq of the last durable event */
+  } as;
+  struct fault fault;    /* when status is not OK */
+};
+
+/* A task with all its texts, ready to be written as JSON. Spans belong to log records. */
+struct task_document {
+  struct task task;
+  struct event_task_accepted accepted;
+  struct bytes error_code, error_message, error_details; /* data NULL: absent */
+  struct bytes result;                                    /* data NULL: absent */
+};
+
+/* One attempt as history shows it. Spans belong to log records. */
+struct attempt_document {
+  struct id attempt_id;
+  uint32_t number;
+  uint64_t epoch;
+  enum attempt_state state;
+  struct id instance_id;
+  struct bytes instance_name; /* data NULL: absent */
+  int64_t leased_at;
+  int64_t lease_expires_at; /* as granted */
+  int64_t started_at;       /* 0: no start grant */
+  int64_t attempt_deadline_at;
+  int64_t finished_at;      /* 0: goes on */
+  enum ended_by ended_by;   /* NONE while it goes on, REPORT is not shown */
+  enum outcome outcome;     /* NONE: no report */
+  bool retryable;
+  struct bytes error_code, error_message, error_details, result;
+  enum decision decision;   /* NONE while it goes on */
+  bool has_delay;
+  uint64_t delay_ms;
+  int64_t next_available_at; /* 0: none */
+};
+
+struct evidence_document {
+  int64_t reported_at;
+  struct event_evidence_recorded evidence;
+};
+
+#endif

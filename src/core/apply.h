@@ -1,0 +1,26 @@
+/* Folding an event into the object that it belongs to. Pure: uses the event alone. Checking is apart from folding: replay
+ * checks with can_apply_* and reports; apply_* asserts the same. */
+#ifndef ORBIT_CORE_APPLY_H
+#define ORBIT_CORE_APPLY_H
+
+#include <stdbool.h>
+
+#include "core/event.h"
+#include "core/model.h"
+
+/* True when the event fits the task as it is: transition table, revision, epoch, attempt count and id, numbers within their
+ * bounds, decision state as the table says. task->state is TASK_NONE (all zero) before task.accepted. Otherwise false with
+ * *ret_reason, a static sentence. */
+bool can_apply_task(const struct task *task, const struct event *event, const char **ret_reason);
+/* Folds it. queue, application and handler indexes are left alone: they belong to the container. */
+void apply_task(struct task *task, const struct event *event);
+/* A server came up: an unfinished lease is given back its full length, counted from node.started, but not past the attempt's
+ * timeout or the deadlines. */
+void apply_node_started(struct task *task, const struct event *event);
+
+void apply_queue(struct queue *queue, const struct event *event);
+void apply_application(struct application *application, const struct event *event);
+/* queue_ids is the container's business (EVENT_credential_created). */
+void apply_credential(struct credential *credential, const struct event *event);
+
+#endif

@@ -1,0 +1,105 @@
+/* Owns the folding of events into queues, applications and credentials. */
+#include <string.h>
+
+#include "base/guard.h"
+#include "core/apply.h"
+
+static void configure_queue(struct queue *queue, const struct event *event, const struct event_queue_changed *to) {
+  queue->max_unfinished = to->max_unfinished;
+  queue->max_running = to->max_running;
+  queue->key_concurrency = to->key_concurrency;
+  queue->rate = (struct queue_rate){.tasks = to->rate_tasks, .per_ms = to->rate_per_ms, .burst = to->rate_burst};
+  queue->lease_ms = to->lease_ms;
+  queue->config_seq = event->seq;
+}
+
+static void create_queue(struct queue *queue, const struct event *event) {
+  const struct event_queue_created *body = &event->body.queue_created;
+  struct event_queue_changed configuration = {.max_unfinished = body->max_unfinished,
+                                              .max_running = body->max_running,
+                                              .key_concurrency = body->key_concurrency,
+                                              .rate_tasks = body->rate_tasks,
+                                              .rate_per_ms = body->rate_per_ms,
+                                              .rate_burst = body->rate_burst,
+                                              .lease_ms = body->lease_ms};
+  queue->id = event->stream;
+  queue->namespace_id = body->namespace_id;
+  configure_queue(queue, event, &configuration);
+}
+
+void apply_queue(struct queue *queue, const struct event *event) {
+  switch (event->type) {
+    case EVENT_queue_created:
+      create_queue(queue, event);
+      break;
+    case EVENT_queue_changed:
+      configure_queue(queue, event, &event->body.queue_changed);
+      break;
+    case EVENT_queue_paused:
+      queue->paused = true;
+      break;
+    case EVENT_queue_resumed:
+      queue->paused = false;
+      break;
+    case EVENT_audit_recorded:
+      return;
+    default:
+      must(false);
+  }
+  queue->revision = event->common.revision;
+}
+
+void apply_application(struct application *application, const struct event *event) {
+  switch (event->type) {
+    case EVENT_application_created:
+      application->id = event->stream;
+      application->namespace_id = event->body.application_created.namespace_id;
+      application->max_unfinished = event->body.application_created.max_unfinished;
+      break;
+    case EVENT_application_changed:
+      application->max_unfinished = event->body.application_changed.max_unfinished;
+      application->disabled = event->body.application_changed.disabled;
+      break;
+    case EVENT_audit_recorded:
+      return;
+    default:
+      must(false);
+  }
+  application->config_seq = event->seq;
+  application->revision = event->common.revision;
+}
+
+static void set_token(struct credential *credential, struct bytes hash) {
+  must(hash.size == token_hash_bytes);
+  memcpy(credential->token_hash, hash.data, token_hash_bytes);
+}
+
+static void create_credential(struct credential *credential, const struct event *event) {
+  const struct event_credential_created *body = &event->body.credential_created;
+  credential->id = event->stream;
+  credential->namespace_id = body->namespace_id;
+  credential->application_id = body->application_id;
+  credential->permissions = body->permissions;
+  credential->expires_at = body->expires_at;
+  credential->config_seq = event->seq;
+  set_token(credential, body->token_hash);
+}
+
+void apply_credential(struct credential *credential, const struct event *event) {
+  switch (event->type) {
+    case EVENT_credential_created:
+      create_credential(credential, event);
+      break;
+    case EVENT_credential_rotated:
+      set_token(credential, event->body.credential_rotated.token_hash);
+      break;
+    case EVENT_credential_revoked:
+      credential->revoked = true;
+      break;
+    case EVENT_audit_recorded:
+      return;
+    default:
+      must(false);
+  }
+  credential->revision = event->common.revision;
+}

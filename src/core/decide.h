@@ -1,0 +1,79 @@
+/* The rules: view + command + now -> status and events. Pure: no I/O, no clock, no randomness, no allocation. A refusal leaves
+ * the list empty and fills *fault; nothing else is changed, ever. Receipts have been looked up before (state/receipts.h);
+ * permission and scope too. One file per command: decide_submit.c, decide_lease.c … */
+#ifndef ORBIT_CORE_DECIDE_H
+#define ORBIT_CORE_DECIDE_H
+
+#include "base/status.h"
+#include "core/command.h"
+#include "core/event.h"
+#include "core/model.h"
+
+/* What deciding needs besides view and command. */
+struct decide_env {
+  int64_t now_us;
+  struct id node_id;
+  struct id operation_id; /* of this command */
+  uint64_t next_seq;      /* of the first event that will be appended: audit ids come from it */
+  struct id new_id;       /* for the object that the command makes: task, attempt, evidence */
+};
+
+/* queue and application exist and are in scope. INVALID_ARGUMENT (available_at, start_deadline_at against now, field named by
+ * JSON Pointer), QUEUE_FULL, APPLICATION_FULL. Events: task.accepted. */
+enum status decide_submit(const struct queue *queue, const struct application *application, const struct command *command,
+                          const struct decide_env *env, struct event_list *list, struct fault *fault);
+
+/* The claim by a worker, asked for by dispatch. */
+struct lease_request {
+  struct id instance_id;
+  struct bytes instance_name; /* data NULL: absent */
+  struct id application_id;   /* of the worker */
+  uint32_t lease_ms;
+};
+/* STATE_CONFLICT unless WAITING, due, before both deadlines and with budget left. Events: task.leased; lease_until =
+ * min(now + lease_ms, deadline_at, start_deadline_at). */
+enum status decide_lease(const struct task *task, const struct lease_request *request, const struct decide_env *env,
+                         struct event_list *list, struct fault *fault);
+
+/* The four requests about an attempt. application_id of command->who must be the attempt's, else NOT_FOUND.
+ * start: LEASE_LOST (not the current attempt, epoch old, lease over), STATE_CONFLICT (already started, cancel requested,
+ * start_deadline_at or deadline_at has come). Events: task.started. */
+enum status decide_start(const struct task *task, const struct command *command, const struct decide_env *env,
+                         struct event_list *list, struct fault *fault);
+/* No events: *ret_until = min(now + lease_ms, attempt_deadline_at, deadline_at[, start_deadline_at when not started]), never
+ * before the present live_until. LEASE_LOST. */
+enum status decide_renew(const struct task *task, const struct command *command, const struct decide_env *env,
+                         int64_t *ret_until, struct fault *fault);
+/* With authority: attempt.result and one decision event. STATE_CONFLICT: the attempt is current but has no start grant, or
+ * CANCELLED is reported with no cancel request on record. LEASE_LOST: no authority; the caller then records evidence. */
+enum status decide_finish(const struct task *task, const struct command *command, const struct decide_env *env,
+                          struct event_list *list, struct fault *fault);
+/* Events: evidence.recorded with this reason. Never refuses. */
+void decide_evidence(const struct task *task, const struct command *command, enum evidence_reason reason,
+                     const struct decide_env *env, struct event_list *list);
+/* Events: attempt.ended (EXPIRED by RELEASED) and one decision. LEASE_LOST, STATE_CONFLICT (already started). */
+enum status decide_release(const struct task *task, const struct command *command, const struct decide_env *env,
+                           struct event_list *list, struct fault *fault);
+
+/* Orbit's own act when a timer has come: nothing when nothing is due (list stays empty); else attempt.ended and one decision,
+ * or one decision alone for a waiting task. For a RUNNING task several bounds may have come: the earliest names ended_by;
+ * on a tie DEADLINE before ATTEMPT_TIMEOUT before LEASE_EXPIRED. */
+void decide_expire(const struct task *task, const struct decide_env *env, struct event_list *list);
+
+/* cancel: STATE_CONFLICT (terminal, or expected_revision differs). Events by state: schema/semantics.md "Cancel";
+ * the audit.recorded comes last. review, retry: schema/semantics.md "Review", "Manual retry"; STATE_CONFLICT; retry also
+ * QUEUE_FULL, APPLICATION_FULL, INVALID_ARGUMENT. accepted is the original's task.accepted. The child is env->new_id. */
+enum status decide_cancel(const struct task *task, const struct command *command, const struct decide_env *env,
+                          struct event_list *list, struct fault *fault);
+enum status decide_review(const struct task *task, const struct event_task_accepted *accepted, const struct command *command,
+                          const struct decide_env *env, struct event_list *list, struct fault *fault);
+enum status decide_retry(const struct task *task, const struct event_task_accepted *accepted, const struct queue *queue,
+                         const struct application *application, const struct command *command,
+                         const struct decide_env *env, struct event_list *list, struct fault *fault);
+
+/* GCRA (schema/semantics.md "Rate"): the time from which the queue may lease once more, given its rate_at; 0 when it has no rate. */
+int64_t rate_next_us(const struct queue *queue);
+/* rate_at after a lease at time_us. */
+int64_t rate_after_us(const struct queue *queue, int64_t time_us);
+
+#endif

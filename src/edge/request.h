@@ -1,0 +1,103 @@
+/* One HTTP request from its first line to its answer, without the library that carries it: judged, read, handed to the engine,
+ * answered. Everything here belongs to one HTTP thread. */
+#ifndef ORBIT_EDGE_REQUEST_H
+#define ORBIT_EDGE_REQUEST_H
+
+#include "codec/json.h"
+#include "edge/edge.h"
+#include "edge/http_head.h"
+#include "edge/http_target.h"
+#include "state/history.h"
+
+struct route;
+struct request;
+
+/* What requests share: one a thread. */
+struct request_pool {
+  struct edge *edge;
+  struct outbox *outbox;        /* where tickets come back */
+  _Atomic uint64_t *body_bytes; /* room taken by bodies, over all threads */
+  const _Atomic bool *stopping; /* new requests are refused */
+  struct id_source ids;         /* request ids */
+  struct history *history;
+  struct journal_reader *reader; /* NULL until first needed */
+  bool snapshot_taken;           /* the reader's snapshot is of this round */
+  struct job *free_jobs;
+  uint32_t free_job_count;
+  uint32_t jobs_out; /* tickets that the engine has */
+};
+void request_pool_init(struct request_pool *pool, struct edge *edge, struct outbox *outbox, _Atomic uint64_t *body_bytes,
+                       const _Atomic bool *stopping);
+void request_pool_clear(struct request_pool *pool); /* no ticket may be out */
+/* Ends a round: lets the snapshot of the log go. Spans that handlers got from it die. */
+void request_pool_release(struct request_pool *pool);
+/* The log as it stands in this round. UNAVAILABLE. */
+enum status request_pool_source(struct request_pool *pool, struct record_source *ret_source, struct fault *fault);
+/* A fresh request id into out, NUL-terminated. */
+void request_pool_next_id(struct request_pool *pool, char out[request_id_chars + 1]);
+
+/* A command under way with all that its spans point at. The engine has it between engine_submit and its return; when the
+ * request is answered before (the ticket took too long), `request` is NULL and the job is freed when it comes back. */
+struct job {
+  struct ticket ticket;
+  struct request *request; /* NULL: nobody waits for it any more */
+  struct job *next;
+  struct json json;
+  struct buffer body, texts;
+  uint64_t reserved; /* its share of body_bytes */
+};
+
+enum request_phase {
+  REQUEST_NEW = 0,  /* request_open comes next */
+  REQUEST_READING,  /* the body, if any, is awaited */
+  REQUEST_WAITING,  /* the engine has the ticket */
+  REQUEST_ANSWERED, /* out, http_status and the header values are ready */
+};
+
+struct request {
+  struct request_pool *pool;
+  enum request_phase phase;
+  const struct route *route; /* NULL: none fits */
+  struct principal who;      /* zero on open routes */
+  struct head head;          /* filled by the carrier before request_open */
+  struct target target;
+  struct buffer target_text;       /* the raw target, decoded in place by target_parse */
+  struct id ids[2];                /* path ids in order */
+  uint32_t page_start, page_limit; /* list routes */
+  struct job *job;                 /* NULL: none, or let go */
+  size_t discarded;                /* bytes of the body that were read after the refusal */
+  bool close;                      /* the connection must not be used again */
+  /* the answer */
+  enum status status;
+  unsigned http_status;
+  uint32_t retry_after_ms; /* 0: no Retry-After */
+  char allow[64];          /* value of Allow, for 405 */
+  char id[request_id_chars + 1];
+  struct buffer out; /* the body */
+};
+
+void request_init(struct request *request, struct request_pool *pool);
+void request_clear(struct request *request); /* gives its job up or away */
+/* Makes it ready for the next request of the connection. */
+void request_reset(struct request *request);
+
+/* The raw target of the request line, as it came. */
+void request_start(struct request *request, const char *target);
+/* All headers are in request->head: judges everything that can be judged without the body. Leaves READING, or ANSWERED with a
+ * refusal. */
+void request_open(struct request *request, const char *method, bool http_1_1);
+/* A piece of the body. False: far too much of it came after the refusal; the connection must be closed now. */
+bool request_body(struct request *request, const void *data, size_t size);
+/* The body is whole: leaves WAITING or ANSWERED. */
+void request_complete(struct request *request);
+/* The ticket came back and the request waits for it: leaves ANSWERED. */
+void request_returned(struct request *request);
+/* The ticket took too long: answers 503 and leaves the job to the engine. */
+void request_give_up(struct request *request);
+/* Takes back a job that came through the outbox; returns its request, or NULL when nobody waits for it (it is freed then). */
+struct request *job_returned(struct request_pool *pool, struct mail *mail);
+
+/* For handlers: true when the client wants no more than this many bytes on a page. */
+static inline bool request_page_is_full(const struct request *request) { return request->out.size >= http_page_bytes; }
+
+#endif

@@ -1,0 +1,117 @@
+/* Owns how a command is taken up: reach, receipt, decision, answer. One function a kind. */
+#include "base/guard.h"
+#include "engine/internal.h"
+
+enum status refuse(struct answer *answer, enum status status) {
+  must(status != STATUS_OK && answer->fault.status == status);
+  answer->status = status;
+  return status;
+}
+
+bool command_reaches_queue(struct engine *engine, const struct principal *who, const struct id *queue_id) {
+  const struct queue *queue = state_queue(engine->state, queue_id);
+  const struct credential *credential = state_credential(engine->state, &who->credential_id);
+  return queue != NULL && credential != NULL && id_equal(&queue->namespace_id, &who->namespace_id) &&
+         credential_reaches(credential, queue_id);
+}
+
+enum status command_reach_task(struct engine *engine, const struct principal *who, const struct id *task_id,
+                               uint32_t *ret_number, struct fault *fault) {
+  uint32_t number = state_task_number(engine->state, task_id);
+  if (number != 0 && command_reaches_queue(engine, who, &state_queue_of(engine->state, state_task_at(engine->state, number))->id)) {
+    *ret_number = number;
+    return STATUS_OK;
+  }
+  return fault_set(fault, STATUS_NOT_FOUND, NULL, "there is no task %s within reach of this credential", id_text(task_id).text);
+}
+
+enum status command_receipt(struct engine *engine, const struct command *command, struct event *ret_event,
+                            struct fault *fault) {
+  struct event event;
+  if (id_is_zero(&command->operation.identity)) return STATUS_END;
+  enum status status = state_receipt(engine->state, &command->operation.identity, engine->history, engine_source(engine), &event);
+  if (status == STATUS_END) return status;
+  if (status != STATUS_OK) return fault_set(fault, STATUS_INTERNAL, NULL, "a receipt could not be read from the log");
+  if (!id_equal(&event.common.digest, &command->operation.digest))
+    return fault_set(fault, STATUS_IDEMPOTENCY_CONFLICT, NULL,
+                     "this identity was used before with other content; repeat the first request as it was, or use a new identity");
+  engine->stats.receipts_hit++;
+  *ret_event = event;
+  return STATUS_OK;
+}
+
+/* The first answer again: the task as it stood when the operation was done. */
+static enum status repeat_task(struct engine *engine, const struct event *event, struct answer *answer) {
+  enum status status = history_task_at(engine->history, engine_source(engine), event->seq, &answer->as.task);
+  if (status != STATUS_OK)
+    return refuse(answer, fault_set(&answer->fault, STATUS_INTERNAL, NULL, "a receipt could not be read from the log"));
+  answer->deduplicated = true;
+  return STATUS_OK;
+}
+
+/* A new task needs room in the log. */
+static enum status room_for_new_work(struct engine *engine, struct fault *fault) {
+  if (!engine->disk_full) return STATUS_OK;
+  (void)fault_set(fault, STATUS_UNAVAILABLE, NULL, "the disk is full: no new task is taken until there is room; running work goes on");
+  fault->retry_after_ms = 1000;
+  return STATUS_UNAVAILABLE;
+}
+
+static enum status handle_submit(struct engine *engine, struct ticket *ticket) {
+  const struct command *command = &ticket->command;
+  struct answer *answer = &ticket->answer;
+  struct event event;
+  if (!command_reaches_queue(engine, &command->who, &command->as.submit.queue_id))
+    return refuse(answer, fault_set(&answer->fault, STATUS_NOT_FOUND, "/queue_id", "there is no queue %s within reach of this credential",
+                                    id_text(&command->as.submit.queue_id).text));
+  enum status status = command_receipt(engine, command, &event, &answer->fault);
+  if (status == STATUS_OK) return repeat_task(engine, &event, answer);
+  if (status != STATUS_END) return refuse(answer, status);
+  if ((status = room_for_new_work(engine, &answer->fault)) != STATUS_OK) return refuse(answer, status);
+  const struct application *application = state_application(engine->state, &command->who.application_id);
+  if (application == NULL)
+    return refuse(answer, fault_set(&answer->fault, STATUS_PERMISSION_DENIED, NULL, "this credential belongs to no application"));
+  struct decide_env env = engine_env(engine);
+  status = decide_submit(state_queue(engine->state, &command->as.submit.queue_id), application, command, &env, &engine->list, &answer->fault);
+  if (status != STATUS_OK) return refuse(answer, status);
+  engine_append(engine);
+  answer->as.task = *state_task(engine->state, &env.new_id);
+  answer->created = true;
+  return STATUS_OK;
+}
+
+static enum status handle_get_task(struct engine *engine, struct ticket *ticket) {
+  uint32_t number;
+  enum status status = command_reach_task(engine, &ticket->command.who, &ticket->command.as.task_id, &number, &ticket->answer.fault);
+  if (status != STATUS_OK) return refuse(&ticket->answer, status);
+  ticket->answer.as.task = *state_task_at(engine->state, number);
+  return STATUS_OK;
+}
+
+static enum status handle_get_log_state(struct engine *engine, struct ticket *ticket) {
+  ticket->answer.as.position = state_last_seq(engine->state);
+  return STATUS_OK;
+}
+
+typedef enum status handler(struct engine *engine, struct ticket *ticket);
+
+static handler *const handlers[COMMAND_KIND_COUNT] = {
+    [COMMAND_SUBMIT] = handle_submit,
+    [COMMAND_GET_TASK] = handle_get_task,
+    [COMMAND_GET_LOG_STATE] = handle_get_log_state,
+    [COMMAND_HELLO] = worker_hello,
+    [COMMAND_CAPACITY] = worker_set_capacity,
+    [COMMAND_DRAIN] = worker_drain,
+    [COMMAND_BYE] = worker_bye,
+    [COMMAND_START] = attempt_start,
+    [COMMAND_RENEW] = attempt_renew,
+    [COMMAND_FINISH] = attempt_finish,
+    [COMMAND_RELEASE] = attempt_release,
+};
+
+void command_handle(struct engine *engine, struct ticket *ticket) {
+  enum command_kind kind = ticket->command.kind;
+  must((unsigned)kind < COMMAND_KIND_COUNT && handlers[kind] != NULL);
+  ticket->answer = (struct answer){.status = STATUS_OK};
+  (void)handlers[kind](engine, ticket);
+}

@@ -1,0 +1,254 @@
+/* Owns the tick: what one commit takes up, in which order, and when answers leave. */
+#include "engine/engine.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/guard.h"
+#include "engine/internal.h"
+
+/* A tick never starts with less room in the log than this. */
+static const uint64_t tick_reserve_bytes = UINT64_C(32) << 20;
+
+struct engine *engine_new(struct journal *journal, struct state *state, const struct engine_options *options) {
+  struct engine *engine = guard_calloc(1, sizeof *engine);
+  engine->journal = journal;
+  engine->state = state;
+  engine->history = history_new();
+  engine->directory = directory_new();
+  engine->node_id = journal_node_id(journal);
+  engine->dispatch_again_us = INT64_MAX;
+  must(journal_reader_new(journal, &engine->reader) == STATUS_OK);
+  must(mailbox_init(&engine->mailbox) == STATUS_OK);
+  (void)snprintf(engine->version, sizeof engine->version, "%s", options->version);
+  id_source_init(&engine->ids, options->id_seed);
+  commit_init(&engine->commit);
+  pool_init(&engine->workers, sizeof(struct worker));
+  pool_init(&engine->groups, sizeof(struct worker_group));
+  (void)pthread_mutex_init(&engine->clock_lock, NULL);
+  (void)pthread_mutex_init(&engine->stats_lock, NULL);
+  clock_init(&engine->clock, clock_wall_us(), clock_monotonic_us(), journal_last_time_us(journal));
+  return engine;
+}
+
+void engine_free(struct engine *engine) {
+  if (engine == NULL) return;
+  workers_clear(engine);
+  commit_clear(&engine->commit);
+  journal_reader_free(engine->reader);
+  history_free(engine->history);
+  directory_free(engine->directory);
+  state_free(engine->state);
+  mailbox_clear(&engine->mailbox);
+  (void)pthread_mutex_destroy(&engine->clock_lock);
+  (void)pthread_mutex_destroy(&engine->stats_lock);
+  free(engine);
+}
+
+/* ---- what a tick leads to ---- */
+
+void engine_append(struct engine *engine) {
+  for (uint32_t i = 0; i < engine->list.count; i++) {
+    struct event *event = &engine->list.events[i];
+    const char *reason = "";
+    event->prev = state_stream_last(engine->state, event);
+    if (commit_add(&engine->commit, event) != STATUS_OK) guard_failed("commit_add", __FILE__, __LINE__, "out of memory");
+    if (!state_can_apply(engine->state, event, &reason)) guard_failed(reason, __FILE__, __LINE__, event_type_text(event->type));
+    state_apply(engine->state, event);
+    engine->stats.events++;
+    if (event->type == EVENT_application_changed || (event->type >= EVENT_credential_created && event->type <= EVENT_credential_revoked))
+      engine->directory_stale = true;
+  }
+  engine->list.count = 0;
+}
+
+struct decide_env engine_env(struct engine *engine) {
+  engine->list.count = 0;
+  return (struct decide_env){
+      .now_us = engine->now_us,
+      .node_id = engine->node_id,
+      .operation_id = id_source_next(&engine->ids, engine->now_us),
+      .next_seq = engine->commit.first_seq + engine->commit.count,
+      .new_id = id_source_next(&engine->ids, engine->now_us),
+  };
+}
+
+static enum status read_record(void *context, uint64_t seq, struct bytes *ret_record) {
+  struct engine *engine = context;
+  struct bytes staged = commit_record(&engine->commit, seq);
+  if (staged.data != NULL) {
+    *ret_record = staged;
+    return STATUS_OK;
+  }
+  if (!engine->reader_fresh) {
+    enum status status = journal_reader_refresh(engine->reader);
+    if (status != STATUS_OK) return status;
+    engine->reader_fresh = true;
+  }
+  return journal_reader_get(engine->reader, seq, ret_record);
+}
+
+struct record_source engine_source(struct engine *engine) { return (struct record_source){read_record, engine}; }
+
+void engine_depart(struct engine *engine, struct outbox *home, struct mail *mail) {
+  struct departure *departure = NULL;
+  for (uint32_t i = 0; i < engine->departure_count && departure == NULL; i++)
+    if (engine->departures[i].home == home) departure = &engine->departures[i];
+  mail->next = NULL;
+  if (departure == NULL) {
+    must(engine->departure_count < departures_max);
+    engine->departures[engine->departure_count++] = (struct departure){home, mail, mail};
+    return;
+  }
+  departure->newest->next = mail;
+  departure->newest = mail;
+}
+
+static void depart_all(struct engine *engine) {
+  for (uint32_t i = 0; i < engine->departure_count; i++)
+    outbox_put(engine->departures[i].home, engine->departures[i].oldest, engine->departures[i].newest);
+  engine->departure_count = 0;
+}
+
+static void publish_credential(void *context, const struct credential *credential) {
+  struct engine *engine = context;
+  const struct application *application = state_application(engine->state, &credential->application_id);
+  directory_put(engine->directory, credential, application != NULL && application->disabled);
+}
+
+static void publish_directory(struct engine *engine) {
+  state_each_credential(engine->state, publish_credential, engine);
+  engine->directory_stale = false;
+}
+
+/* ---- the tick ---- */
+
+static void tick_begin(struct engine *engine, int64_t now_us) {
+  engine->now_us = now_us;
+  engine->reader_fresh = false;
+  engine->list.count = 0;
+  engine->dispatch_again_us = INT64_MAX;
+  commit_reset(&engine->commit, engine->journal, now_us);
+  engine->disk_full = journal_reserve(engine->journal, tick_reserve_bytes) != STATUS_OK;
+}
+
+static void expire_due(struct engine *engine) {
+  for (uint32_t i = 0; i < tick_expiries_max; i++) {
+    uint32_t number = state_timer_due(engine->state, engine->now_us);
+    if (number == 0) return;
+    attempt_expire(engine, number);
+  }
+}
+
+static void take_tickets(struct engine *engine) {
+  struct mail **end = &engine->waiting;
+  while (*end != NULL) end = &(*end)->next;
+  *end = mailbox_take(&engine->mailbox);
+}
+
+static void handle_tickets(struct engine *engine) {
+  uint32_t handled = 0;
+  if (engine->waiting == NULL) take_tickets(engine);
+  while (engine->waiting != NULL && handled < tick_tickets_max && engine->commit.records.size < commit_bytes_max / 2) {
+    struct ticket *ticket = (struct ticket *)engine->waiting; /* mail is its first member */
+    engine->waiting = ticket->mail.next;
+    ticket->mail.kind = MAIL_TICKET;
+    engine_depart(engine, ticket->home, &ticket->mail);
+    command_handle(engine, ticket);
+    handled++;
+  }
+  engine->stats.commands += handled;
+  mailbox_done(&engine->mailbox, handled);
+}
+
+static void publish_stats(struct engine *engine) {
+  (void)pthread_mutex_lock(&engine->stats_lock);
+  engine->published = engine->stats;
+  (void)pthread_mutex_unlock(&engine->stats_lock);
+}
+
+static enum status tick_commit(struct engine *engine, struct fault *fault) {
+  if (engine->commit.count == 0) return STATUS_OK;
+  enum status status = journal_commit(engine->journal, &engine->commit, fault);
+  if (status == STATUS_OK) engine->stats.commits++;
+  return status;
+}
+
+enum status engine_tick(struct engine *engine, int64_t now_us, int64_t *ret_next_us, bool *ret_busy, struct fault *fault) {
+  tick_begin(engine, now_us);
+  expire_due(engine);
+  handle_tickets(engine);
+  dispatch(engine);
+  if (engine->reader_fresh) journal_reader_release(engine->reader);
+  enum status status = tick_commit(engine, fault);
+  if (status != STATUS_OK) return status; /* nothing has been answered, and nothing will be */
+  if (engine->directory_stale) publish_directory(engine);
+  engine->stats.ticks++;
+  publish_stats(engine);
+  depart_all(engine);
+  int64_t timer = state_timer_next(engine->state);
+  *ret_next_us = timer < engine->dispatch_again_us ? timer : engine->dispatch_again_us;
+  *ret_busy = engine->waiting != NULL || timer <= now_us;
+  return STATUS_OK;
+}
+
+static enum status commit_one(struct engine *engine, int64_t now_us, struct fault *fault) {
+  engine_append(engine);
+  enum status status = tick_commit(engine, fault);
+  depart_all(engine);
+  (void)now_us;
+  return status;
+}
+
+enum status engine_start(struct engine *engine, int64_t now_us, struct fault *fault) {
+  tick_begin(engine, now_us);
+  struct decide_env env = engine_env(engine);
+  struct event *event = event_list_add(&engine->list, EVENT_node_started, &engine->node_id, &env.operation_id, &engine->node_id);
+  event->body.node_started.version = bytes_text(engine->version);
+  event->body.node_started.clean = journal_was_clean(engine->journal);
+  enum status status = commit_one(engine, now_us, fault);
+  if (status == STATUS_OK) publish_directory(engine);
+  return status;
+}
+
+enum status engine_finish(struct engine *engine, int64_t now_us, const char *reason, struct fault *fault) {
+  tick_begin(engine, now_us);
+  struct decide_env env = engine_env(engine);
+  struct event *event = event_list_add(&engine->list, EVENT_node_stopped, &engine->node_id, &env.operation_id, &engine->node_id);
+  event->body.node_stopped.reason = bytes_text(reason);
+  return commit_one(engine, now_us, fault);
+}
+
+/* ---- any thread ---- */
+
+static bool passes_drain(enum command_kind kind) { return kind != COMMAND_SUBMIT && kind != COMMAND_RETRY && kind != COMMAND_HELLO; }
+
+enum status engine_submit(struct engine *engine, struct ticket *ticket, struct fault *fault) {
+  bool last_word = ticket->command.kind == COMMAND_BYE;
+  if (!last_word && atomic_load(&engine->draining) && !passes_drain(ticket->command.kind)) {
+    (void)fault_set(fault, STATUS_UNAVAILABLE, NULL, "Orbit is shutting down; repeat the request with the same identity");
+    if (fault != NULL) fault->retry_after_ms = 1000;
+    return STATUS_UNAVAILABLE;
+  }
+  ticket->entered_us = clock_monotonic_us();
+  if (mailbox_put(&engine->mailbox, ticket, last_word)) return STATUS_OK;
+  atomic_fetch_add(&engine->mailbox_full, 1);
+  (void)fault_set(fault, STATUS_UNAVAILABLE, NULL, "too many commands wait; repeat the request with the same identity");
+  if (fault != NULL) fault->retry_after_ms = mailbox_full_retry_ms;
+  return STATUS_UNAVAILABLE;
+}
+
+struct directory *engine_directory(struct engine *engine) { return engine->directory; }
+
+void engine_drain(struct engine *engine) {
+  atomic_store(&engine->draining, true);
+  mailbox_wake(&engine->mailbox);
+}
+
+void engine_stats(struct engine *engine, struct engine_stats *ret_stats) {
+  (void)pthread_mutex_lock(&engine->stats_lock);
+  *ret_stats = engine->published;
+  (void)pthread_mutex_unlock(&engine->stats_lock);
+  ret_stats->mailbox_full = atomic_load(&engine->mailbox_full);
+}

@@ -1,0 +1,151 @@
+/* What the files of this room share. */
+#ifndef ORBIT_ENGINE_INTERNAL_H
+#define ORBIT_ENGINE_INTERNAL_H
+
+#include <pthread.h>
+
+#include "core/decide.h"
+#include "engine/clock.h"
+#include "engine/engine.h"
+#include "engine/mailbox.h"
+#include "state/heap.h"
+#include "state/index.h"
+#include "state/pool.h"
+
+/* A connected worker: a session of an instance. */
+struct worker {
+  uint64_t session;          /* 0: free */
+  struct outbox *home;
+  struct session_gauge *gauge;
+  struct principal who;
+  struct id instance_id;
+  struct id session_id;
+  struct bytes name;         /* owned; data NULL: none */
+  uint32_t number;
+  uint32_t instance;         /* number in the state */
+  uint32_t group;
+  uint32_t capacity;
+  uint32_t lease_ms;         /* 0: the queue's */
+  uint32_t position;         /* in its group's heap; 0: takes nothing now */
+  bool draining;
+  bool drained_told;
+  bool slow;                 /* its socket lags: looked at again in the next tick */
+};
+
+/* Workers that offer the same handlers in the same queues. */
+struct worker_group {
+  uint32_t number;
+  uint32_t workers;
+  struct id offer;           /* digest of namespace, queues and handlers */
+  uint32_t *buckets;         /* owned */
+  uint32_t bucket_count;
+  struct heap free;          /* workers with free capacity: most free first, then the one that was idle longest */
+};
+
+/* The groups that serve a bucket, by bucket number. */
+struct bucket_service {
+  uint32_t *groups;
+  uint32_t count, capacity;
+  uint32_t hot_position;     /* in the heap of buckets that may give a task now */
+  uint32_t hot_task;         /* its first task when it was put there */
+};
+
+/* Mail that leaves with this tick, for one outbox. */
+struct departure {
+  struct outbox *home;
+  struct mail *oldest, *newest;
+};
+
+enum { departures_max = 256 };
+
+struct engine {
+  struct journal *journal;
+  struct journal_reader *reader;
+  struct state *state;
+  struct history *history;
+  struct directory *directory;
+  struct id_source ids;
+  struct id node_id;
+  char version[32];
+
+  struct mailbox mailbox;
+  struct mail *waiting;              /* taken from the mailbox, not yet handled; oldest first */
+  struct departure departures[departures_max];
+  uint32_t departure_count;
+
+  /* the tick */
+  struct commit commit;
+  int64_t now_us;
+  bool reader_fresh;
+  bool disk_full;
+  bool directory_stale;
+  struct event_list list;
+
+  /* dispatch */
+  struct pool workers, groups;
+  struct index sessions;             /* session -> worker */
+  struct index offers;               /* offer digest -> group */
+  struct bucket_service *services;   /* by bucket number */
+  uint32_t service_count;
+  uint32_t slow_count;
+  uint64_t assignments;              /* counts up: who was served last */
+  int64_t dispatch_again_us;         /* rate limits, slow sockets; INT64_MAX: nothing to wait for */
+  struct heap hot;
+
+  _Atomic bool draining;
+  _Atomic bool stopping;
+  pthread_mutex_t clock_lock;
+  struct clock clock;
+  pthread_mutex_t stats_lock;
+  struct engine_stats stats;         /* the engine's own; published under stats_lock once a tick */
+  struct engine_stats published;
+  _Atomic uint64_t mailbox_full;
+};
+
+/* engine.c: numbers, stages and folds what a command led to; spans of the events must be alive. NO_MEMORY ends the process. */
+void engine_append(struct engine *engine);
+/* Records as this tick sees them: the log's and those of the commit that is being made. */
+struct record_source engine_source(struct engine *engine);
+struct decide_env engine_env(struct engine *engine);
+/* The mail leaves when the tick's commit is durable. */
+void engine_depart(struct engine *engine, struct outbox *home, struct mail *mail);
+
+/* commands.c: fills ticket->answer. */
+void command_handle(struct engine *engine, struct ticket *ticket);
+/* OK with the task when it is in the principal's namespace and queue scope; else NOT_FOUND, never telling which. */
+enum status command_reach_task(struct engine *engine, const struct principal *who, const struct id *task_id,
+                               uint32_t *ret_number, struct fault *fault);
+bool command_reaches_queue(struct engine *engine, const struct principal *who, const struct id *queue_id);
+/* Looks for the receipt of the command. END: none. OK: *ret_event carries it and the content is the same. IDEMPOTENCY_CONFLICT. */
+enum status command_receipt(struct engine *engine, const struct command *command, struct event *ret_event,
+                            struct fault *fault);
+enum status refuse(struct answer *answer, enum status status);
+
+/* attempts.c: start, renew, finish, release. */
+enum status attempt_start(struct engine *engine, struct ticket *ticket);
+enum status attempt_renew(struct engine *engine, struct ticket *ticket);
+enum status attempt_finish(struct engine *engine, struct ticket *ticket);
+enum status attempt_release(struct engine *engine, struct ticket *ticket);
+/* Orbit acts on a task whose timer has come. */
+void attempt_expire(struct engine *engine, uint32_t number);
+
+/* workers.c */
+enum status worker_hello(struct engine *engine, struct ticket *ticket);
+enum status worker_set_capacity(struct engine *engine, struct ticket *ticket);
+enum status worker_drain(struct engine *engine, struct ticket *ticket);
+enum status worker_bye(struct engine *engine, struct ticket *ticket);
+struct worker *worker_of_session(struct engine *engine, uint64_t session);
+struct worker *worker_of_task(struct engine *engine, uint32_t task_number); /* who holds it and is connected; NULL */
+/* Its capacity, held attempts or socket changed: its place among the free ones follows. */
+void worker_settle(struct engine *engine, struct worker *worker);
+/* An attempt of the instance ended (the fold is done): its slot is free; tells a drained worker so. */
+void worker_freed(struct engine *engine, struct worker *worker);
+void workers_clear(struct engine *engine);
+/* The free worker of the bucket that should take the next task; NULL: none. */
+struct worker *worker_choose(struct engine *engine, uint32_t bucket);
+void worker_push_assign(struct engine *engine, struct worker *worker, uint32_t task_number);
+
+/* dispatch.c */
+void dispatch(struct engine *engine);
+
+#endif

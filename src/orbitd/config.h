@@ -1,0 +1,33 @@
+/* The server's configuration: flags, ORBIT_* environment and an INI file, the same names in all three; flags win over the environment,
+ * the environment over the file (README "Configuration"). */
+#ifndef ORBIT_ORBITD_CONFIG_H
+#define ORBIT_ORBITD_CONFIG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+enum { config_text_max = 512 };
+
+struct config {
+  char data[config_text_max];          /* data directory */
+  char listen[config_text_max];        /* ADDR:PORT of the HTTP interface */
+  char worker_listen[config_text_max]; /* ADDR:PORT of the worker channel */
+  char worker_url[config_text_max];    /* what /v1/info tells workers; "": made from worker_listen */
+  char log_format[config_text_max];    /* auto, json, text */
+  uint64_t http_threads;               /* 0: cores - 1, at least 1 */
+  uint64_t map_size;                   /* bytes of address space for the log */
+  bool accept_future_log;              /* start although the log's last event lies ahead of the wall clock */
+  bool allow_plain_text;               /* listen without TLS beyond loopback */
+  bool check;                          /* judge the configuration and stop */
+  bool print_config;                   /* print it and stop */
+};
+
+/* Reads all three sources. Prints --help and --version itself and exits 0. INVALID_ARGUMENT: fault names the option and where it was
+ * given. */
+enum status config_read(int argc, char **argv, struct config *ret_config, struct fault *fault);
+/* As an INI file on stdout. */
+void config_print(const struct config *config);
+
+#endif

@@ -1,0 +1,161 @@
+/* The server, from its configuration to its last event. */
+#include <argp.h>
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <systemd/sd-daemon.h>
+#include <unistd.h>
+
+#include "base/guard.h"
+#include "edge/channel.h"
+#include "edge/http.h"
+#include "engine/clock.h"
+#include "orbitd/config.h"
+#include "orbitd/replay.h"
+#include "orbitd/sockets.h"
+
+const char *argp_program_version = "orbitd " ORBIT_VERSION;
+
+enum { exit_misuse = 2, exit_cannot_run = 3 };
+
+struct server {
+  struct config config;
+  struct edge edge;
+  int http_fd, worker_fd;
+  struct http *http;
+  struct channel *channel;
+  pthread_t engine_thread;
+};
+
+static void *run_engine(void *context) {
+  struct server *server = context;
+  struct fault fault = {0};
+  if (engine_run(server->edge.engine, &fault) != STATUS_OK) {
+    /* Memory is ahead of the log: nothing that was decided since may be answered. */
+    log_line(&server->edge.log, LOG_ERROR, "the log cannot be written; stopping at once, nothing more is acknowledged", "reason", fault.message,
+             NULL);
+    _exit(exit_cannot_run);
+  }
+  return NULL;
+}
+
+static enum status open_sockets(struct server *server, struct fault *fault) {
+  const struct config *config = &server->config;
+  enum status status = STATUS_OK;
+  socket_activated(&server->http_fd, &server->worker_fd);
+  if (server->http_fd < 0) status = socket_listen("listen", config->listen, config->allow_plain_text, &server->http_fd, fault);
+  if (status == STATUS_OK && server->worker_fd < 0)
+    status = socket_listen("worker-listen", config->worker_listen, config->allow_plain_text, &server->worker_fd, fault);
+  if (status != STATUS_OK) return status;
+  char address[160];
+  socket_address(server->worker_fd, address, sizeof address);
+  if (config->worker_url[0] != 0)
+    (void)snprintf(server->edge.worker_url, sizeof server->edge.worker_url, "%.255s", config->worker_url);
+  else
+    (void)snprintf(server->edge.worker_url, sizeof server->edge.worker_url, "ws://%s/v1/worker", address);
+  return STATUS_OK;
+}
+
+static enum status judge_clock(const struct server *server, struct fault *fault) {
+  int64_t ahead = journal_last_time_us(server->edge.journal) - clock_wall_us();
+  if (ahead <= clock_ahead_us_max || server->config.accept_future_log) return STATUS_OK;
+  return fault_set(fault, STATUS_FOREIGN, NULL,
+                   "the log's last event lies %lld s ahead of the clock: set the clock, or say --accept-future-log to go on from there",
+                   (long long)(ahead / 1000000));
+}
+
+static unsigned http_threads(const struct config *config) {
+  long cores = sysconf(_SC_NPROCESSORS_ONLN);
+  if (config->http_threads != 0) return (unsigned)config->http_threads;
+  return cores > 2 ? (unsigned)cores - 1 : 1;
+}
+
+static enum status start(struct server *server, struct fault *fault) {
+  struct edge *edge = &server->edge;
+  struct journal_options options = {.map_bytes = server->config.map_size};
+  struct engine_options engine_options = {.version = ORBIT_VERSION};
+  struct state *state;
+  enum status status = open_sockets(server, fault);
+  if (status == STATUS_OK) status = journal_open(server->config.data, &options, &edge->journal, fault);
+  if (status == STATUS_OK) status = judge_clock(server, fault);
+  if (status != STATUS_OK) return status;
+  edge->node_id = journal_node_id(edge->journal);
+  journal_reap_readers(edge->journal);
+  if ((status = http_start(edge, server->http_fd, http_threads(&server->config), &server->http, fault)) != STATUS_OK) return status;
+  if ((status = replay_log(edge, edge->journal, &state, fault)) != STATUS_OK) return status;
+  randombytes_buf(&engine_options.id_seed, sizeof engine_options.id_seed);
+  edge->engine = engine_new(edge->journal, state, &engine_options);
+  if ((status = engine_start(edge->engine, engine_now_us(edge->engine), fault)) != STATUS_OK) return status;
+  if (pthread_create(&server->engine_thread, NULL, run_engine, server) != 0)
+    return fault_set(fault, STATUS_IO_ERROR, NULL, "cannot start the engine's thread");
+  if ((status = channel_start(edge, server->worker_fd, &server->channel, fault)) != STATUS_OK) return status;
+  atomic_store(&edge->phase, EDGE_READY);
+  return STATUS_OK;
+}
+
+static void announce(const struct server *server) {
+  char address[160];
+  socket_address(server->http_fd, address, sizeof address);
+  log_line(&server->edge.log, LOG_INFO, "ready", "version", ORBIT_VERSION, "data", server->config.data, "listen", address, "worker_url",
+           server->edge.worker_url, "node_id", id_text(&server->edge.node_id).text, NULL);
+  (void)sd_notify(0, "READY=1");
+}
+
+/* Refuse new work, answer what is committed, tell the workers, mark a clean stop. */
+static enum status stop(struct server *server, const char *reason, struct fault *fault) {
+  struct edge *edge = &server->edge;
+  (void)sd_notify(0, "STOPPING=1");
+  log_line(&edge->log, LOG_INFO, "stopping", "reason", reason, NULL);
+  atomic_store(&edge->phase, EDGE_DRAINING);
+  engine_drain(edge->engine);
+  channel_goaway(server->channel);
+  http_stop(server->http);
+  channel_stop(server->channel);
+  engine_stop(edge->engine);
+  (void)pthread_join(server->engine_thread, NULL);
+  enum status status = engine_finish(edge->engine, engine_now_us(edge->engine), reason, fault);
+  engine_free(edge->engine);
+  journal_close(edge->journal, status == STATUS_OK);
+  (void)close(server->http_fd);
+  if (status == STATUS_OK) log_line(&edge->log, LOG_INFO, "stopped", NULL);
+  return status;
+}
+
+static int cannot_run(const struct server *server, const struct fault *fault) {
+  if (server->edge.log.json)
+    log_line(&server->edge.log, LOG_ERROR, "cannot run", "reason", fault->message, NULL);
+  else
+    (void)fprintf(stderr, "orbitd: %s\n", fault->message);
+  return exit_cannot_run;
+}
+
+int main(int argc, char **argv) {
+  static struct server server = {.http_fd = -1, .worker_fd = -1};
+  struct fault fault = {0};
+  sigset_t signals;
+  int signal_number;
+  if (sodium_init() < 0) return exit_cannot_run;
+  if (config_read(argc, argv, &server.config, &fault) != STATUS_OK) {
+    (void)fprintf(stderr, "orbitd: %s\n", fault.message);
+    return exit_misuse;
+  }
+  if (server.config.print_config) config_print(&server.config);
+  if (server.config.print_config || server.config.check) return 0;
+  (void)signal(SIGPIPE, SIG_IGN);
+  (void)signal(SIGXFSZ, SIG_IGN); /* a file size limit is an error of the write, not the end */
+  (void)sigemptyset(&signals);
+  (void)sigaddset(&signals, SIGTERM);
+  (void)sigaddset(&signals, SIGINT);
+  (void)pthread_sigmask(SIG_BLOCK, &signals, NULL);
+  log_init(&server.edge.log, server.config.log_format);
+  (void)snprintf(server.edge.version, sizeof server.edge.version, "%s", ORBIT_VERSION);
+  if (start(&server, &fault) != STATUS_OK) return cannot_run(&server, &fault);
+  announce(&server);
+  while (sigwait(&signals, &signal_number) != 0) continue;
+  return stop(&server, signal_number == SIGTERM ? "SIGTERM" : "SIGINT", &fault) == STATUS_OK ? 0 : cannot_run(&server, &fault);
+}

@@ -1,0 +1,101 @@
+/* Owns the judgement whether an event fits what is there. Written apart from deciding, so that a defect there is found here. */
+#include "core/apply.h"
+#include "state/internal.h"
+
+static bool no(const char **ret_reason, const char *reason) {
+  *ret_reason = reason;
+  return false;
+}
+
+static bool exists(const struct state *state, const struct id *id, enum object_kind kind) {
+  return object_of_kind(state, id, kind) != NULL;
+}
+
+static bool can_create(const struct state *state, const struct event *event, const char **ret_reason) {
+  if (object_find(state, &event->stream) != 0) return no(ret_reason, "an object with this id exists already");
+  if (event->type == EVENT_namespace_created) return true;
+  const struct id *namespace_id = event->type == EVENT_application_created  ? &event->body.application_created.namespace_id
+                                  : event->type == EVENT_credential_created ? &event->body.credential_created.namespace_id
+                                                                            : &event->body.queue_created.namespace_id;
+  bool root = event->type == EVENT_credential_created && id_is_zero(namespace_id);
+  if (!root && !exists(state, namespace_id, OBJECT_NAMESPACE)) return no(ret_reason, "its namespace does not exist");
+  if (event->type != EVENT_credential_created) return true;
+  const struct event_credential_created *created = &event->body.credential_created;
+  if (created->token_hash.size != token_hash_bytes) return no(ret_reason, "the token hash has not 32 bytes");
+  if (root) return true;
+  const struct application *application = state_application(state, &created->application_id);
+  if (application == NULL || !id_equal(&application->namespace_id, namespace_id))
+    return no(ret_reason, "its application does not exist in its namespace");
+  return true;
+}
+
+static bool can_change(const struct state *state, const struct event *event, const char **ret_reason) {
+  const struct object *object = object_of_kind(state, &event->stream, event_object_kind(event->type));
+  if (object == NULL) return no(ret_reason, "the object that it changes does not exist");
+  uint64_t revision = object->kind == OBJECT_APPLICATION  ? object->as.application.revision
+                      : object->kind == OBJECT_CREDENTIAL ? object->as.credential.revision
+                                                          : object->as.queue.revision;
+  if (event->common.revision != revision + 1) return no(ret_reason, "the revision does not rise by one");
+  if (event->type == EVENT_credential_rotated && event->body.credential_rotated.token_hash.size != token_hash_bytes)
+    return no(ret_reason, "the token hash has not 32 bytes");
+  if (object->kind == OBJECT_CREDENTIAL && object->as.credential.revoked)
+    return no(ret_reason, "the credential was revoked for ever");
+  return true;
+}
+
+static bool can_accept(const struct state *state, const struct event *event, const char **ret_reason) {
+  const struct event_task_accepted *accepted = &event->body.task_accepted;
+  const struct queue *queue = state_queue(state, &accepted->queue_id);
+  const struct application *application = state_application(state, &accepted->application_id);
+  if (object_find(state, &event->stream) != 0 || state_task(state, &event->stream) != NULL)
+    return no(ret_reason, "an object with this id exists already");
+  if (queue == NULL || !id_equal(&queue->namespace_id, &accepted->namespace_id))
+    return no(ret_reason, "its queue does not exist in its namespace");
+  if (application == NULL || !id_equal(&application->namespace_id, &accepted->namespace_id))
+    return no(ret_reason, "its application does not exist in its namespace");
+  uint64_t unfinished = queue->counts[TASK_WAITING] + queue->counts[TASK_LEASED] + queue->counts[TASK_RUNNING] +
+                        queue->counts[TASK_NEEDS_REVIEW];
+  if (queue->max_unfinished != 0 && unfinished >= queue->max_unfinished)
+    return no(ret_reason, "the queue was full");
+  if (application->max_unfinished != 0 && application->unfinished >= application->max_unfinished)
+    return no(ret_reason, "the application was full");
+  static const struct task nothing;
+  return can_apply_task(&nothing, event, ret_reason);
+}
+
+static bool can_lease(const struct state *state, const struct task *task, const char **ret_reason) {
+  const struct queue *queue = state_queue_of(state, task);
+  const struct task_node *node = (const struct task_node *)task;
+  uint64_t running = queue->counts[TASK_LEASED] + queue->counts[TASK_RUNNING];
+  if (queue->max_running != 0 && running >= queue->max_running) return no(ret_reason, "the queue ran as many as it may");
+  if (node->key != 0 && key_at(state, node->key)->held >= queue->key_concurrency)
+    return no(ret_reason, "the concurrency key was held");
+  return true;
+}
+
+bool state_can_apply(const struct state *state, const struct event *event, const char **ret_reason) {
+  if (event->seq != state->last_seq + 1) return no(ret_reason, "the sequence number does not follow");
+  if (event->time_us < state->last_time_us) return no(ret_reason, "the time goes back");
+  if (event->prev != state_stream_last(state, event)) return no(ret_reason, "prev is not the stream's newest event");
+  switch (event->type) {
+    case EVENT_node_started:
+    case EVENT_node_stopped: return true;
+    case EVENT_namespace_created:
+    case EVENT_application_created:
+    case EVENT_credential_created:
+    case EVENT_queue_created: return can_create(state, event, ret_reason);
+    case EVENT_application_changed:
+    case EVENT_credential_rotated:
+    case EVENT_credential_revoked:
+    case EVENT_queue_changed:
+    case EVENT_queue_paused:
+    case EVENT_queue_resumed: return can_change(state, event, ret_reason);
+    case EVENT_task_accepted: return can_accept(state, event, ret_reason);
+    default: break;
+  }
+  const struct task *task = state_task(state, &event->stream);
+  if (event->type == EVENT_audit_recorded && object_find(state, &event->stream) != 0) return true;
+  if (task == NULL) return no(ret_reason, "the task does not exist");
+  if (event->type == EVENT_task_leased && !can_lease(state, task, ret_reason)) return false;
+  return can_apply_task(task, event, ret_reason);
+}

@@ -1,0 +1,131 @@
+/* Owns the invariants (schema/semantics.md "Invariants"): everything that is counted or ordered is counted again from the tasks. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/guard.h"
+#include "state/internal.h"
+
+/* Counts made again, by number of the object. */
+struct tally {
+  uint64_t (*states)[TASK_ENUM_END]; /* by queue object */
+  uint64_t *unfinished;              /* by application object */
+  uint32_t *bucket_unfinished;
+  uint32_t *key_held, *key_unfinished;
+  uint32_t *held; /* by instance */
+};
+
+static void tally_free(struct tally *tally) {
+  free(tally->states);
+  free(tally->unfinished);
+  free(tally->bucket_unfinished);
+  free(tally->key_held);
+  free(tally->key_unfinished);
+  free(tally->held);
+}
+
+static struct tally tally_new(const struct state *state) {
+  size_t objects = state->objects.used + 1U, keys = state->keys.used + 1U;
+  return (struct tally){
+      .states = guard_calloc(objects, sizeof(uint64_t[TASK_ENUM_END])),
+      .unfinished = guard_calloc(objects, sizeof(uint64_t)),
+      .bucket_unfinished = guard_calloc(state->buckets.used + 1U, sizeof(uint32_t)),
+      .key_held = guard_calloc(keys, sizeof(uint32_t)),
+      .key_unfinished = guard_calloc(keys, sizeof(uint32_t)),
+      .held = guard_calloc(state->instances.used + 1U, sizeof(uint32_t)),
+  };
+}
+
+static enum status broken(struct fault *fault, const struct id *id, const char *what) {
+  return fault_set(fault, STATUS_CORRUPT, NULL, "invariant broken for %s: %s", id_text(id).text, what);
+}
+
+static enum status check_task(const struct task_node *node, struct fault *fault) {
+  const struct task *task = &node->task;
+  enum task_state state = (enum task_state)task->state;
+  bool terminal = task_state_is_terminal(state);
+  const struct {
+    bool holds;
+    const char *what;
+  } rows[] = {
+      {state > TASK_NONE && state < TASK_ENUM_END, "the state is none of the known ones"},
+      {task->revision >= 1, "the revision is below 1"},
+      {task->attempt_count <= task->max_attempts, "more attempts than the budget allows"},
+      {task->epoch == task->attempt_count, "the epoch is not the number of claims"},
+      {!id_is_zero(&task->attempt.id) == task_state_holds_lease(state), "authority and state do not agree"},
+      {(node->instance != 0) == task_state_holds_lease(state), "holder and state do not agree"},
+      {(task->attempt.started_at != 0) == (state == TASK_RUNNING), "start grant and state do not agree"},
+      {(task->completed_at != 0) == terminal, "completion time and state do not agree"},
+      {task->result_seq == 0 || terminal, "a result before the end"},
+      {task->error_seq == 0 || state == TASK_FAILED, "an error without a failure"},
+      {!terminal || !task->effect_uncertain, "an end with an effect in doubt"},
+      {!task->retried || state == TASK_FAILED || state == TASK_CANCELLED, "a successor of a task that did not fail"},
+      {(node->timer_position != 0) == (state == TASK_WAITING || task_state_holds_lease(state)), "timer and state do not agree"},
+      {node->ready_position == 0 || state == TASK_WAITING, "stands ready but does not wait"},
+      {node->ready_position != 0 || !node->aside, "put aside but nowhere"},
+      {(task->handler != 0) == !terminal, "bucket and state do not agree"},
+      {task->available_at < task->deadline_at || terminal, "available at or after the deadline"},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+    if (!rows[i].holds) return broken(fault, &task->id, rows[i].what);
+  return STATUS_OK;
+}
+
+static void count_node(const struct task_node *node, struct tally *tally) {
+  enum task_state state = (enum task_state)node->task.state;
+  tally->states[node->task.queue][state]++;
+  if (task_state_is_terminal(state)) return;
+  tally->unfinished[node->task.application]++;
+  tally->bucket_unfinished[node->task.handler]++;
+  if (task_state_holds_lease(state)) tally->held[node->instance]++;
+  if (node->key == 0) return;
+  tally->key_unfinished[node->key]++;
+  if (task_state_holds_lease(state)) tally->key_held[node->key]++;
+}
+
+static enum status compare_objects(const struct state *state, const struct tally *tally, struct fault *fault) {
+  size_t at = 0;
+  uint64_t key, value;
+  while (index_each(&state->object_ids, &at, &key, &value)) {
+    const struct object *object = object_at(state, (uint32_t)value);
+    if (object->kind == OBJECT_QUEUE &&
+        memcmp(object->as.queue.counts, tally->states[value], sizeof object->as.queue.counts) != 0)
+      return broken(fault, &object->id, "the queue's counts are not the counts of its tasks");
+    if (object->kind == OBJECT_APPLICATION && object->as.application.unfinished != tally->unfinished[value])
+      return broken(fault, &object->id, "the application's count is not the count of its unfinished tasks");
+  }
+  return STATUS_OK;
+}
+
+static enum status compare_orders(const struct state *state, const struct tally *tally, struct fault *fault) {
+  size_t at = 0;
+  uint64_t key, value;
+  while (index_each(&state->bucket_keys, &at, &key, &value)) {
+    const struct bucket_node *node = bucket_at(state, (uint32_t)value);
+    if (node->bucket.unfinished != tally->bucket_unfinished[value] || node->bucket.ready != node->ready.count)
+      return broken(fault, &object_at(state, node->bucket.queue)->id, "a bucket's counts are not those of its tasks");
+  }
+  for (at = 0; index_each(&state->key_ids, &at, &key, &value);) {
+    const struct key_slot *slot = key_at(state, (uint32_t)value);
+    if (slot->held != tally->key_held[value] || slot->unfinished != tally->key_unfinished[value])
+      return broken(fault, &object_at(state, slot->queue)->id, "a concurrency key's counts are not those of its tasks");
+  }
+  for (at = 0; index_each(&state->instance_ids, &at, &key, &value);) {
+    const struct instance *instance = state_instance_at(state, (uint32_t)value);
+    if (instance->held != tally->held[value]) return broken(fault, &instance->id, "an instance's count is not that of its attempts");
+  }
+  return STATUS_OK;
+}
+
+enum status state_check(const struct state *state, struct fault *fault) {
+  cleanup(tally_free) struct tally tally = tally_new(state);
+  size_t at = 0;
+  uint64_t key, value;
+  while (index_each(&state->task_ids, &at, &key, &value)) {
+    const struct task_node *node = node_at(state, (uint32_t)value);
+    enum status status = check_task(node, fault);
+    if (status != STATUS_OK) return status;
+    count_node(node, &tally);
+  }
+  enum status status = compare_objects(state, &tally, fault);
+  return status != STATUS_OK ? status : compare_orders(state, &tally, fault);
+}

@@ -1,0 +1,106 @@
+/* Owns the digest of all views. Each object is written out field by field and hashed by itself; the sum does not depend on the order in
+ * which objects stand in memory. */
+#include <string.h>
+#include <xxhash.h>
+
+#include "state/internal.h"
+
+/* A fixed-size writer: the largest object takes a few hundred bytes. */
+struct writer {
+  uint8_t bytes[1024];
+  size_t size;
+};
+
+static void put(struct writer *writer, uint64_t value) {
+  for (unsigned i = 0; i < 8; i++) writer->bytes[writer->size++] = (uint8_t)(value >> (8 * i));
+}
+static void put_time(struct writer *writer, int64_t value) { put(writer, (uint64_t)value); }
+static void put_id(struct writer *writer, const struct id *id) {
+  memcpy(writer->bytes + writer->size, id->bytes, id_bytes);
+  writer->size += id_bytes;
+}
+
+static void add(XXH128_hash_t *sum, const struct writer *writer) {
+  XXH128_hash_t hash = XXH3_128bits(writer->bytes, writer->size);
+  sum->low64 += hash.low64;
+  sum->high64 += hash.high64 + (sum->low64 < hash.low64);
+}
+
+static void write_task(struct writer *writer, const struct task *task) {
+  put_id(writer, &task->id);
+  put(writer, task->accepted_seq), put(writer, task->last_seq), put(writer, task->error_seq), put(writer, task->result_seq);
+  put(writer, task->epoch), put(writer, task->revision), put(writer, task->state), put(writer, task->recovery_safety);
+  put_time(writer, task->created_at), put_time(writer, task->updated_at), put_time(writer, task->available_at);
+  put_time(writer, task->start_deadline_at), put_time(writer, task->deadline_at), put_time(writer, task->completed_at);
+  put_time(writer, task->cancel_requested_at);
+  put(writer, task->initial_delay_ms), put(writer, task->max_delay_ms), put(writer, task->attempt_timeout_ms);
+  put(writer, task->payload_bytes), put(writer, task->attempt_count), put(writer, task->max_attempts);
+  put(writer, task->priority), put(writer, task->effect_uncertain), put(writer, task->retried);
+  put(writer, task->scheduled), put(writer, task->is_retry);
+  put_id(writer, &task->attempt.id), put_id(writer, &task->attempt.instance_id), put_id(writer, &task->attempt.application_id);
+  put_time(writer, task->attempt.leased_at), put_time(writer, task->attempt.lease_until);
+  put_time(writer, task->attempt.started_at), put_time(writer, task->attempt.attempt_deadline_at);
+  put(writer, task->attempt.lease_ms);
+}
+
+static void write_queue(struct writer *writer, const struct queue *queue) {
+  put_id(writer, &queue->namespace_id);
+  put(writer, queue->revision), put(writer, queue->max_unfinished), put(writer, queue->max_running);
+  put(writer, queue->key_concurrency), put(writer, queue->rate.tasks), put(writer, queue->rate.per_ms);
+  put(writer, queue->rate.burst), put(writer, queue->lease_ms), put(writer, queue->config_seq), put(writer, queue->paused);
+  for (unsigned i = 0; i < TASK_ENUM_END; i++) put(writer, queue->counts[i]);
+  put_time(writer, queue->rate_at);
+}
+
+static void write_credential(struct writer *writer, const struct credential *credential) {
+  put_id(writer, &credential->namespace_id), put_id(writer, &credential->application_id);
+  put(writer, credential->permissions), put_time(writer, credential->expires_at), put(writer, credential->revision);
+  put(writer, credential->config_seq), put(writer, credential->revoked), put(writer, credential->queue_count);
+  put(writer, XXH3_64bits(credential->queue_ids, sizeof *credential->queue_ids * credential->queue_count));
+  memcpy(writer->bytes + writer->size, credential->token_hash, token_hash_bytes);
+  writer->size += token_hash_bytes;
+}
+
+static void write_object(struct writer *writer, const struct object *object) {
+  put_id(writer, &object->id);
+  put(writer, object->kind), put(writer, object->last_seq);
+  if (object->kind == OBJECT_QUEUE) write_queue(writer, &object->as.queue);
+  if (object->kind == OBJECT_CREDENTIAL) write_credential(writer, &object->as.credential);
+  if (object->kind != OBJECT_APPLICATION) return;
+  const struct application *application = &object->as.application;
+  put_id(writer, &application->namespace_id);
+  put(writer, application->revision), put(writer, application->max_unfinished), put(writer, application->unfinished);
+  put(writer, application->config_seq), put(writer, application->disabled);
+}
+
+struct id state_digest(const struct state *state) {
+  XXH128_hash_t sum = {0, 0};
+  size_t at = 0;
+  uint64_t key, value;
+  struct writer writer;
+  while (index_each(&state->object_ids, &at, &key, &value)) {
+    writer.size = 0;
+    write_object(&writer, object_at(state, (uint32_t)value));
+    add(&sum, &writer);
+  }
+  for (at = 0; index_each(&state->task_ids, &at, &key, &value);) {
+    const struct task_node *node = node_at(state, (uint32_t)value);
+    writer.size = 0;
+    write_task(&writer, &node->task);
+    put_id(&writer, &node->key_id);
+    put_id(&writer, &object_at(state, node->task.queue)->id);
+    put_id(&writer, &object_at(state, node->task.application)->id);
+    add(&sum, &writer);
+  }
+  for (at = 0; index_each(&state->receipts, &at, &key, &value);) {
+    writer.size = 0;
+    put(&writer, key), put(&writer, value);
+    add(&sum, &writer);
+  }
+  writer.size = 0;
+  put(&writer, state->last_seq), put_time(&writer, state->last_time_us);
+  add(&sum, &writer);
+  struct id digest;
+  XXH128_canonicalFromHash((XXH128_canonical_t *)digest.bytes, sum);
+  return digest;
+}

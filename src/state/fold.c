@@ -1,0 +1,156 @@
+/* Owns the fold: each event goes to the object that it belongs to, and the projections follow. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/guard.h"
+#include "core/apply.h"
+#include "core/decide.h"
+#include "state/internal.h"
+
+enum object_kind event_object_kind(enum event_type type) {
+  switch (type) {
+    case EVENT_node_started:
+    case EVENT_node_stopped: return OBJECT_NODE;
+    case EVENT_namespace_created: return OBJECT_NAMESPACE;
+    case EVENT_application_created:
+    case EVENT_application_changed: return OBJECT_APPLICATION;
+    case EVENT_credential_created:
+    case EVENT_credential_rotated:
+    case EVENT_credential_revoked: return OBJECT_CREDENTIAL;
+    case EVENT_queue_created:
+    case EVENT_queue_changed:
+    case EVENT_queue_paused:
+    case EVENT_queue_resumed: return OBJECT_QUEUE;
+    case EVENT_audit_recorded: return (enum object_kind)0;
+    default: return OBJECT_TASK;
+  }
+}
+
+/* audit.recorded stands in its target's stream, whatever that is. */
+static bool stream_is_task(const struct state *state, const struct event *event) {
+  if (event->type != EVENT_audit_recorded) return event_object_kind(event->type) == OBJECT_TASK;
+  return object_find(state, &event->stream) == 0;
+}
+
+uint64_t state_stream_last(const struct state *state, const struct event *event) {
+  if (stream_is_task(state, event)) {
+    const struct task *task = state_task(state, &event->stream);
+    return task != NULL ? task->last_seq : 0;
+  }
+  uint32_t number = object_find(state, &event->stream);
+  return number != 0 ? object_at(state, number)->last_seq : 0;
+}
+
+/* ---- objects that are no tasks ---- */
+
+static struct object *object_add(struct state *state, const struct id *id, enum object_kind kind) {
+  uint32_t number = pool_add(&state->objects);
+  struct object *object = object_at(state, number);
+  object->id = *id;
+  object->kind = kind;
+  index_add(&state->object_ids, id_hash(id), number);
+  return object;
+}
+
+static void fold_credential(struct object *object, const struct event *event) {
+  apply_credential(&object->as.credential, event);
+  if (event->type != EVENT_credential_created || event->body.credential_created.queue_ids.size == 0) return;
+  struct bytes ids = event->body.credential_created.queue_ids;
+  struct credential *credential = &object->as.credential;
+  credential->queue_ids = guard_malloc(ids.size);
+  memcpy(credential->queue_ids, ids.data, ids.size);
+  credential->queue_count = (uint32_t)(ids.size / id_bytes);
+}
+
+static void give_leases_back(struct state *state, const struct event *event) {
+  size_t at = 0;
+  uint64_t key, value;
+  while (index_each(&state->instance_ids, &at, &key, &value)) {
+    uint32_t number = state_instance_at(state, (uint32_t)value)->first;
+    for (; number != 0; number = node_at(state, number)->held_next) {
+      apply_node_started(&node_at(state, number)->task, event);
+      timer_set(state, number, event->time_us);
+    }
+  }
+}
+
+static void fold_object(struct state *state, const struct event *event) {
+  uint32_t number = object_find(state, &event->stream);
+  enum object_kind kind = event_object_kind(event->type);
+  struct object *object = number != 0 ? object_at(state, number) : object_add(state, &event->stream, kind);
+  object->last_seq = event->seq;
+  switch (kind) {
+    case OBJECT_APPLICATION: apply_application(&object->as.application, event); break;
+    case OBJECT_CREDENTIAL: fold_credential(object, event); break;
+    case OBJECT_QUEUE:
+      apply_queue(&object->as.queue, event);
+      if (event->type == EVENT_queue_changed) ready_queue_changed(state, object_find(state, &event->stream));
+      break;
+    case OBJECT_NODE:
+      if (event->type == EVENT_node_started) give_leases_back(state, event);
+      break;
+    default: break;
+  }
+}
+
+/* ---- tasks ---- */
+
+static uint32_t task_add(struct state *state, const struct event *event) {
+  const struct event_task_accepted *accepted = &event->body.task_accepted;
+  uint32_t number = pool_add(&state->tasks);
+  struct task *task = &node_at(state, number)->task;
+  index_add(&state->task_ids, id_hash(&event->stream), number);
+  task->queue = object_find(state, &accepted->queue_id);
+  task->application = object_find(state, &accepted->application_id);
+  must(task->queue != 0 && task->application != 0);
+  ready_attach(state, number, accepted);
+  return number;
+}
+
+static void count_task(struct state *state, const struct task *task, enum task_state before) {
+  enum task_state after = (enum task_state)task->state;
+  if (before == after) return;
+  struct queue *queue = state_queue_of(state, task);
+  struct application *application = state_application_of(state, task);
+  if (before != TASK_NONE) {
+    must(queue->counts[before] > 0);
+    queue->counts[before]--;
+  }
+  queue->counts[after]++;
+  if (before == TASK_NONE) application->unfinished++;
+  if (task_state_is_terminal(after)) {
+    must(application->unfinished > 0);
+    application->unfinished--;
+  }
+}
+
+static void fold_task(struct state *state, const struct event *event) {
+  uint32_t number = event->type == EVENT_task_accepted ? task_add(state, event) : state_task_number(state, &event->stream);
+  must(number != 0);
+  struct task_node *node = node_at(state, number);
+  enum task_state before = (enum task_state)node->task.state;
+  apply_task(&node->task, event);
+  if (event->type == EVENT_attempt_result) receipt_add(state, &event->body.attempt_result.report_identity, event->seq);
+  if (event->type == EVENT_task_leased) {
+    struct queue *queue = state_queue_of(state, &node->task);
+    if (queue->rate.tasks != 0) queue->rate_at = rate_after_us(queue, event->time_us);
+    instance_hold(state, number, &event->body.task_leased);
+  }
+  if (id_is_zero(&node->task.attempt.id)) instance_let_go(state, number);
+  if ((enum task_state)node->task.state == before && event->type != EVENT_attempt_result && event->type != EVENT_attempt_ended)
+    return;
+  count_task(state, &node->task, before);
+  ready_follow(state, number, before, event->time_us);
+}
+
+void state_apply(struct state *state, const struct event *event) {
+  if (stream_is_task(state, event))
+    fold_task(state, event);
+  else if (event->type == EVENT_audit_recorded)
+    object_at(state, object_find(state, &event->stream))->last_seq = event->seq;
+  else
+    fold_object(state, event);
+  receipt_add(state, &event->common.identity, event->seq);
+  state->last_seq = event->seq;
+  state->last_time_us = event->time_us;
+}

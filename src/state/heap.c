@@ -1,0 +1,80 @@
+/* Owns the sifting of heaps. */
+#include "state/heap.h"
+
+#include <stdlib.h>
+
+#include "base/guard.h"
+
+void heap_clear(struct heap *heap) {
+  free(heap->entries);
+  *heap = (struct heap){0};
+}
+
+bool heap_before(const struct heap_owner *owner, struct heap_entry a, struct heap_entry b) {
+  if (a.key != b.key) return a.key < b.key;
+  return owner->tie != NULL && a.number != b.number && owner->tie(owner->context, a.number, b.number) < 0;
+}
+
+static void place(struct heap *heap, const struct heap_owner *owner, uint32_t at, struct heap_entry entry) {
+  heap->entries[at] = entry;
+  *owner->position(owner->context, entry.number) = at + 1;
+}
+
+static void sift_up(struct heap *heap, const struct heap_owner *owner, uint32_t at, struct heap_entry entry) {
+  while (at > 0) {
+    uint32_t parent = (at - 1) / 4;
+    if (!heap_before(owner, entry, heap->entries[parent])) break;
+    place(heap, owner, at, heap->entries[parent]);
+    at = parent;
+  }
+  place(heap, owner, at, entry);
+}
+
+static void sift_down(struct heap *heap, const struct heap_owner *owner, uint32_t at, struct heap_entry entry) {
+  for (;;) {
+    uint64_t child = (uint64_t)at * 4 + 1;
+    if (child >= heap->count) break;
+    uint32_t best = (uint32_t)child, end = child + 4 < heap->count ? (uint32_t)child + 4 : heap->count;
+    for (uint32_t next = best + 1; next < end; next++)
+      if (heap_before(owner, heap->entries[next], heap->entries[best])) best = next;
+    if (!heap_before(owner, heap->entries[best], entry)) break;
+    place(heap, owner, at, heap->entries[best]);
+    at = best;
+  }
+  place(heap, owner, at, entry);
+}
+
+static void settle(struct heap *heap, const struct heap_owner *owner, uint32_t at, struct heap_entry entry) {
+  if (at > 0 && heap_before(owner, entry, heap->entries[(at - 1) / 4]))
+    sift_up(heap, owner, at, entry);
+  else
+    sift_down(heap, owner, at, entry);
+}
+
+void heap_put(struct heap *heap, const struct heap_owner *owner, uint32_t number, int64_t key) {
+  struct heap_entry entry = {key, number};
+  uint32_t position = *owner->position(owner->context, number);
+  if (position != 0) {
+    settle(heap, owner, position - 1, entry);
+    return;
+  }
+  if (heap->count == heap->capacity) {
+    heap->capacity = heap->capacity != 0 ? heap->capacity * 2 : 16;
+    heap->entries = guard_realloc(heap->entries, sizeof *heap->entries * heap->capacity);
+  }
+  sift_up(heap, owner, heap->count++, entry);
+}
+
+void heap_remove(struct heap *heap, const struct heap_owner *owner, uint32_t number) {
+  uint32_t *position = owner->position(owner->context, number);
+  if (*position == 0) return;
+  uint32_t at = *position - 1;
+  must(at < heap->count && heap->entries[at].number == number);
+  *position = 0;
+  struct heap_entry last = heap->entries[--heap->count];
+  if (at < heap->count) settle(heap, owner, at, last);
+}
+
+struct heap_entry heap_first(const struct heap *heap) {
+  return heap->count != 0 ? heap->entries[0] : (struct heap_entry){0, 0};
+}

@@ -1,0 +1,38 @@
+/* A four-way heap of numbered elements by a 64-bit key, lowest first. The owner keeps each element's position, so that elements can be
+ * moved and removed. Ties are ordered by the owner. */
+#ifndef ORBIT_STATE_HEAP_H
+#define ORBIT_STATE_HEAP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct heap_entry {
+  int64_t key;
+  uint32_t number;
+};
+
+struct heap {
+  struct heap_entry *entries;
+  uint32_t count, capacity;
+};
+
+/* What the heap asks of its owner. */
+struct heap_owner {
+  /* Where the position of an element (1-based; 0: in no heap) is kept. */
+  uint32_t *(*position)(void *context, uint32_t number);
+  /* Order of two elements with equal keys; NULL: none. */
+  int (*tie)(void *context, uint32_t a, uint32_t b);
+  void *context;
+};
+
+void heap_clear(struct heap *heap); /* frees the memory alone */
+/* Adds the element, or moves it to its new key when it is there. */
+void heap_put(struct heap *heap, const struct heap_owner *owner, uint32_t number, int64_t key);
+/* Takes the element out, if it is there. */
+void heap_remove(struct heap *heap, const struct heap_owner *owner, uint32_t number);
+/* The lowest; number 0 when the heap is empty. */
+struct heap_entry heap_first(const struct heap *heap);
+/* True when a stands before b. */
+bool heap_before(const struct heap_owner *owner, struct heap_entry a, struct heap_entry b);
+
+#endif

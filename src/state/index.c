@@ -1,0 +1,123 @@
+/* Owns the hash index and its growth by small steps. */
+#include "state/index.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/guard.h"
+
+static const uint64_t removed = UINT64_MAX;
+enum { slots_first = 64, move_slots = 16 };
+
+void index_init(struct index *index) { memset(index, 0, sizeof *index); }
+
+void index_clear(struct index *index) {
+  free(index->now.slots);
+  free(index->old.slots);
+  index_init(index);
+}
+
+static size_t slot_of(const struct index_table *table, uint64_t key) {
+  return (size_t)((key * UINT64_C(0x9E3779B97F4A7C15)) >> 20) & table->mask;
+}
+
+static void table_add(struct index_table *table, uint64_t key, uint64_t value) {
+  size_t at = slot_of(table, key);
+  while (table->slots[at].value != 0 && table->slots[at].value != removed) at = (at + 1) & table->mask;
+  if (table->slots[at].value == 0) table->taken++;
+  table->slots[at] = (struct index_slot){key, value};
+}
+
+static void table_open(struct index_table *table, size_t slots) {
+  table->slots = guard_calloc(slots, sizeof *table->slots);
+  table->mask = slots - 1;
+  table->taken = 0;
+}
+
+static void move_some(struct index *index, size_t count) {
+  if (index->old.slots == NULL) return;
+  for (; count > 0 && index->moved <= index->old.mask; count--, index->moved++) {
+    struct index_slot *slot = &index->old.slots[index->moved];
+    if (slot->value == 0 || slot->value == removed) continue;
+    table_add(&index->now, slot->key, slot->value);
+    slot->value = removed; /* lookups in old still walk past it */
+  }
+  if (index->moved <= index->old.mask) return;
+  free(index->old.slots);
+  index->old = (struct index_table){0};
+}
+
+/* Three quarters taken: the next table has room for twice the living entries and more, so that the move ends in time. */
+static void make_room(struct index *index) {
+  if (index->now.slots == NULL) table_open(&index->now, slots_first);
+  move_some(index, move_slots);
+  if (index->now.taken < (index->now.mask + 1) / 4 * 3) return;
+  move_some(index, SIZE_MAX);
+  size_t slots = slots_first;
+  while (slots < index->count * 2 + slots_first) slots *= 2;
+  index->old = index->now;
+  index->moved = 0;
+  table_open(&index->now, slots);
+}
+
+void index_add(struct index *index, uint64_t key, uint64_t value) {
+  must(value != 0 && value != removed);
+  make_room(index);
+  table_add(&index->now, key, value);
+  index->count++;
+}
+
+static uint64_t table_next(const struct index_table *table, uint64_t key, size_t *at) {
+  while (table->slots[*at].value != 0) {
+    const struct index_slot *slot = &table->slots[*at];
+    *at = (*at + 1) & table->mask;
+    if (slot->key == key && slot->value != removed) return slot->value;
+  }
+  return 0;
+}
+
+uint64_t index_next(const struct index *index, struct index_cursor *cursor) {
+  if (cursor->stage == 0) {
+    uint64_t value = index->now.slots != NULL ? table_next(&index->now, cursor->key, &cursor->at) : 0;
+    if (value != 0 || index->old.slots == NULL) return value;
+    cursor->stage = 1;
+    cursor->at = slot_of(&index->old, cursor->key);
+  }
+  return index->old.slots != NULL ? table_next(&index->old, cursor->key, &cursor->at) : 0;
+}
+
+uint64_t index_find(const struct index *index, uint64_t key, struct index_cursor *cursor) {
+  *cursor = (struct index_cursor){.key = key};
+  if (index->now.slots != NULL) cursor->at = slot_of(&index->now, key);
+  return index_next(index, cursor);
+}
+
+static bool table_remove(struct index_table *table, uint64_t key, uint64_t value) {
+  if (table->slots == NULL) return false;
+  for (size_t at = slot_of(table, key); table->slots[at].value != 0; at = (at + 1) & table->mask) {
+    if (table->slots[at].key != key || table->slots[at].value != value) continue;
+    table->slots[at].value = removed;
+    return true;
+  }
+  return false;
+}
+
+void index_remove(struct index *index, uint64_t key, uint64_t value) {
+  bool found = table_remove(&index->now, key, value) || table_remove(&index->old, key, value);
+  must(found);
+  index->count--;
+}
+
+bool index_each(const struct index *index, size_t *at, uint64_t *ret_key, uint64_t *ret_value) {
+  size_t now_slots = index->now.slots != NULL ? index->now.mask + 1 : 0;
+  size_t old_slots = index->old.slots != NULL ? index->old.mask + 1 : 0;
+  for (; *at < now_slots + old_slots; (*at)++) {
+    const struct index_slot *slot = *at < now_slots ? &index->now.slots[*at] : &index->old.slots[*at - now_slots];
+    if (slot->value == 0 || slot->value == removed) continue;
+    *ret_key = slot->key;
+    *ret_value = slot->value;
+    (*at)++;
+    return true;
+  }
+  return false;
+}

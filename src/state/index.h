@@ -1,0 +1,45 @@
+/* A hash index from 64-bit keys to 64-bit values, several values a key allowed: who looks up compares the object behind the value.
+ * Open addressing; grows a few slots at a time, so that no insertion ever pays for all. */
+#ifndef ORBIT_STATE_INDEX_H
+#define ORBIT_STATE_INDEX_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct index_slot {
+  uint64_t key;
+  uint64_t value; /* 0: empty, UINT64_MAX: was removed */
+};
+
+struct index_table {
+  struct index_slot *slots;
+  size_t mask;  /* slots - 1 */
+  size_t taken; /* slots that are not empty */
+};
+
+struct index {
+  struct index_table now;  /* takes insertions */
+  struct index_table old;  /* being moved over; slots NULL when none is */
+  size_t moved;            /* slots of old that were moved */
+  uint64_t count;
+};
+
+struct index_cursor {
+  uint64_t key;
+  size_t at;
+  int stage;
+};
+
+void index_init(struct index *index);
+void index_clear(struct index *index);
+void index_add(struct index *index, uint64_t key, uint64_t value); /* value not 0 nor UINT64_MAX */
+/* Removes the entry with this key and value; it must be there. */
+void index_remove(struct index *index, uint64_t key, uint64_t value);
+/* Walks the values of a key: index_find starts, index_next goes on; 0 when there is no further one. */
+uint64_t index_find(const struct index *index, uint64_t key, struct index_cursor *cursor);
+uint64_t index_next(const struct index *index, struct index_cursor *cursor);
+/* Walks all entries in no order: *at starts at 0; false at the end. */
+bool index_each(const struct index *index, size_t *at, uint64_t *ret_key, uint64_t *ret_value);
+
+#endif

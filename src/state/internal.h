@@ -1,0 +1,96 @@
+/* What the files of this room share: the containers behind struct state. */
+#ifndef ORBIT_STATE_INTERNAL_H
+#define ORBIT_STATE_INTERNAL_H
+
+#include "state/heap.h"
+#include "state/index.h"
+#include "state/pool.h"
+#include "state/state.h"
+
+/* A stream that is no task: namespace, application, credential, queue, node. */
+enum object_kind { OBJECT_NAMESPACE = 1, OBJECT_APPLICATION, OBJECT_CREDENTIAL, OBJECT_QUEUE, OBJECT_NODE, OBJECT_TASK };
+
+struct object {
+  struct id id;
+  uint64_t last_seq;
+  enum object_kind kind;
+  union {
+    struct application application;
+    struct credential credential;
+    struct queue queue;
+  } as;
+};
+
+struct task_node {
+  struct task task;
+  struct id key_id;          /* of its concurrency key; zero: none */
+  uint32_t timer_position;
+  uint32_t ready_position;   /* in its bucket's heap or its key's heap */
+  uint32_t key;              /* number of the key slot while unfinished; 0: none */
+  uint32_t instance;         /* holder; 0: none */
+  uint32_t held_next, held_prev;
+  bool aside;                /* stands in its key's heap, not in the bucket's */
+};
+
+struct bucket_node {
+  struct bucket bucket;
+  uint64_t hash;
+  struct heap ready;
+};
+
+/* Tasks of one queue with one concurrency key. */
+struct key_slot {
+  struct id id;      /* XXH3-128 of queue and key */
+  uint32_t queue;
+  uint32_t held;     /* leased or running */
+  uint32_t unfinished;
+  struct heap aside; /* ready tasks that wait for the key */
+};
+
+struct state {
+  uint64_t last_seq;
+  int64_t last_time_us;
+  struct pool objects;    /* struct object */
+  struct index object_ids;
+  struct pool tasks;      /* struct task_node */
+  struct index task_ids;
+  struct index receipts;  /* first 8 bytes of the identity -> seq */
+  struct pool buckets;    /* struct bucket_node */
+  struct index bucket_keys;
+  struct pool keys;       /* struct key_slot */
+  struct index key_ids;
+  struct pool instances;  /* struct instance */
+  struct index instance_ids;
+  struct heap timers;
+  uint64_t ready_count;   /* over all buckets */
+};
+
+static inline struct task_node *node_at(const struct state *state, uint32_t number) {
+  return pool_at(&state->tasks, number);
+}
+static inline struct object *object_at(const struct state *state, uint32_t number) {
+  return pool_at(&state->objects, number);
+}
+static inline struct bucket_node *bucket_at(const struct state *state, uint32_t number) {
+  return pool_at(&state->buckets, number);
+}
+static inline struct key_slot *key_at(const struct state *state, uint32_t number) { return pool_at(&state->keys, number); }
+
+uint32_t object_find(const struct state *state, const struct id *id); /* 0: none */
+struct object *object_of_kind(const struct state *state, const struct id *id, enum object_kind kind);
+enum object_kind event_object_kind(enum event_type type); /* of the stream; 0 for audit.recorded */
+
+/* ready.c: after a task's state changed, its places in timers, ready order, key slot and instance follow. */
+void ready_attach(struct state *state, uint32_t number, const struct event_task_accepted *accepted);
+void ready_follow(struct state *state, uint32_t number, enum task_state before, int64_t time_us);
+void ready_queue_changed(struct state *state, uint32_t queue);
+void timer_set(struct state *state, uint32_t number, int64_t now_us);
+
+/* instances.c */
+void instance_hold(struct state *state, uint32_t number, const struct event_task_leased *leased);
+void instance_let_go(struct state *state, uint32_t number);
+
+/* receipts.c */
+void receipt_add(struct state *state, const struct id *identity, uint64_t seq);
+
+#endif

@@ -1,0 +1,258 @@
+/* Owns the orders in which tasks are taken: timers, ready buckets by queue and handler, and turns by concurrency key. All of it follows
+ * from the tasks; nothing here is a fact of its own. */
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+#include "base/guard.h"
+#include "state/internal.h"
+
+/* ---- heaps over task nodes ---- */
+
+static uint32_t *timer_position(void *context, uint32_t number) { return &node_at(context, number)->timer_position; }
+static uint32_t *ready_position(void *context, uint32_t number) { return &node_at(context, number)->ready_position; }
+static int ready_tie(void *context, uint32_t a, uint32_t b) {
+  return id_compare(&node_at(context, a)->task.id, &node_at(context, b)->task.id);
+}
+
+static struct heap_owner timer_owner(const struct state *state) {
+  return (struct heap_owner){timer_position, NULL, (void *)(uintptr_t)state};
+}
+static struct heap_owner ready_owner(const struct state *state) {
+  return (struct heap_owner){ready_position, ready_tie, (void *)(uintptr_t)state};
+}
+
+/* Priority high to low, then available_at: one number, since times stay below 2^57. */
+static int64_t ready_key(const struct task *task) {
+  return ((int64_t)(priority_max - task->priority) << 58) | task->available_at;
+}
+
+int64_t state_ready_key(const struct state *state, uint32_t task_number) {
+  return ready_key(state_task_at(state, task_number));
+}
+
+uint64_t state_ready_count(const struct state *state) { return state->ready_count; }
+
+void timer_set(struct state *state, uint32_t number, int64_t now_us) {
+  struct heap_owner owner = timer_owner(state);
+  int64_t at = task_next_timer(&node_at(state, number)->task, now_us);
+  if (at == INT64_MAX)
+    heap_remove(&state->timers, &owner, number);
+  else
+    heap_put(&state->timers, &owner, number, at);
+}
+
+int64_t state_timer_next(const struct state *state) {
+  struct heap_entry first = heap_first(&state->timers);
+  return first.number != 0 ? first.key : INT64_MAX;
+}
+
+uint32_t state_timer_due(const struct state *state, int64_t now_us) {
+  struct heap_entry first = heap_first(&state->timers);
+  return first.number != 0 && first.key <= now_us ? first.number : 0;
+}
+
+void state_renew(struct state *state, struct task *task, int64_t live_until) {
+  struct task_node *node = (struct task_node *)task; /* task is the first member */
+  must(&node->task == task);
+  task->attempt.live_until = live_until;
+  struct heap_owner owner = timer_owner(state);
+  must(node->timer_position != 0);
+  uint32_t number = state->timers.entries[node->timer_position - 1].number;
+  heap_put(&state->timers, &owner, number, task_next_timer(task, 0));
+}
+
+/* ---- buckets ---- */
+
+static uint64_t bucket_hash(uint32_t queue, struct bytes handler, struct bytes handler_version) {
+  return XXH3_64bits_withSeed(handler_version.data, handler_version.size,
+                              XXH3_64bits_withSeed(handler.data, handler.size, queue));
+}
+
+static uint32_t bucket_make(struct state *state, uint32_t queue, struct bytes handler, struct bytes handler_version) {
+  uint64_t hash = bucket_hash(queue, handler, handler_version);
+  struct index_cursor cursor;
+  for (uint64_t value = index_find(&state->bucket_keys, hash, &cursor); value != 0;
+       value = index_next(&state->bucket_keys, &cursor)) {
+    const struct bucket *bucket = &bucket_at(state, (uint32_t)value)->bucket;
+    if (bucket->queue == queue && bytes_equal(bucket->handler, handler) &&
+        bytes_equal(bucket->handler_version, handler_version))
+      return (uint32_t)value;
+  }
+  uint32_t number = pool_add(&state->buckets);
+  struct bucket_node *node = bucket_at(state, number);
+  uint8_t *texts = guard_malloc(handler.size + handler_version.size);
+  if (handler.size != 0) memcpy(texts, handler.data, handler.size);
+  if (handler_version.size != 0) memcpy(texts + handler.size, handler_version.data, handler_version.size);
+  node->hash = hash;
+  node->bucket.number = number;
+  node->bucket.queue = queue;
+  node->bucket.handler = bytes_of(texts, handler.size);
+  node->bucket.handler_version = bytes_of(texts + handler.size, handler_version.size);
+  index_add(&state->bucket_keys, hash, number);
+  return number;
+}
+
+uint32_t state_bucket(struct state *state, const struct id *queue_id, struct bytes handler, struct bytes handler_version) {
+  if (object_of_kind(state, queue_id, OBJECT_QUEUE) == NULL) return 0;
+  return bucket_make(state, object_find(state, queue_id), handler, handler_version);
+}
+
+struct bucket *state_bucket_at(const struct state *state, uint32_t number) { return &bucket_at(state, number)->bucket; }
+struct queue *state_bucket_queue(const struct state *state, const struct bucket *bucket) {
+  return &object_at(state, bucket->queue)->as.queue;
+}
+
+void state_bucket_release(struct state *state, uint32_t number) {
+  struct bucket_node *node = bucket_at(state, number);
+  if (node->bucket.served != 0 || node->bucket.unfinished != 0) return;
+  must(node->ready.count == 0);
+  index_remove(&state->bucket_keys, node->hash, number);
+  heap_clear(&node->ready);
+  free((void *)(uintptr_t)node->bucket.handler.data);
+  pool_remove(&state->buckets, number);
+}
+
+/* ---- concurrency keys ---- */
+
+static uint32_t key_make(struct state *state, uint32_t queue, const struct id *id) {
+  struct index_cursor cursor;
+  for (uint64_t value = index_find(&state->key_ids, id_hash(id), &cursor); value != 0;
+       value = index_next(&state->key_ids, &cursor))
+    if (id_equal(&key_at(state, (uint32_t)value)->id, id)) return (uint32_t)value;
+  uint32_t number = pool_add(&state->keys);
+  struct key_slot *slot = key_at(state, number);
+  slot->id = *id;
+  slot->queue = queue;
+  index_add(&state->key_ids, id_hash(id), number);
+  return number;
+}
+
+static struct id key_id_make(const struct id *queue_id, struct bytes key) {
+  struct id id;
+  uint64_t seed = XXH3_64bits(queue_id->bytes, id_bytes);
+  XXH128_canonicalFromHash((XXH128_canonical_t *)id.bytes, XXH3_128bits_withSeed(key.data, key.size, seed));
+  return id;
+}
+
+static bool key_is_full(const struct state *state, const struct key_slot *slot) {
+  return slot->held >= object_at(state, slot->queue)->as.queue.key_concurrency;
+}
+
+/* The bucket's heap changed. */
+static void bucket_counted(struct state *state, struct bucket_node *node) {
+  state->ready_count += node->ready.count;
+  state->ready_count -= node->bucket.ready;
+  node->bucket.ready = node->ready.count;
+}
+
+static void ready_enter(struct state *state, uint32_t number) {
+  struct task_node *node = node_at(state, number);
+  if (node->ready_position != 0) return;
+  struct heap_owner owner = ready_owner(state);
+  struct bucket_node *bucket = bucket_at(state, node->task.handler);
+  node->aside = false;
+  heap_put(&bucket->ready, &owner, number, ready_key(&node->task));
+  bucket_counted(state, bucket);
+}
+
+static void ready_leave(struct state *state, uint32_t number) {
+  struct task_node *node = node_at(state, number);
+  struct heap_owner owner = ready_owner(state);
+  if (node->aside) {
+    heap_remove(&key_at(state, node->key)->aside, &owner, number);
+    node->aside = false;
+    return;
+  }
+  struct bucket_node *bucket = bucket_at(state, node->task.handler);
+  heap_remove(&bucket->ready, &owner, number);
+  bucket_counted(state, bucket);
+}
+
+/* Tasks that waited for the key come back while it has room. */
+static void key_wake(struct state *state, struct key_slot *slot) {
+  struct heap_owner owner = ready_owner(state);
+  uint64_t limit = object_at(state, slot->queue)->as.queue.key_concurrency;
+  for (uint64_t room = limit > slot->held ? limit - slot->held : 0; room > 0 && slot->aside.count != 0; room--) {
+    uint32_t number = heap_first(&slot->aside).number;
+    heap_remove(&slot->aside, &owner, number);
+    ready_enter(state, number);
+  }
+}
+
+void ready_queue_changed(struct state *state, uint32_t queue) {
+  size_t at = 0;
+  uint64_t key, value;
+  while (index_each(&state->key_ids, &at, &key, &value)) {
+    struct key_slot *slot = key_at(state, (uint32_t)value);
+    if (slot->queue == queue) key_wake(state, slot);
+  }
+}
+
+uint32_t state_bucket_first(struct state *state, uint32_t number) {
+  struct heap_owner owner = ready_owner(state);
+  struct bucket_node *bucket = bucket_at(state, number);
+  while (bucket->ready.count != 0) {
+    uint32_t first = heap_first(&bucket->ready).number;
+    struct task_node *node = node_at(state, first);
+    if (node->key == 0 || !key_is_full(state, key_at(state, node->key))) return first;
+    heap_remove(&bucket->ready, &owner, first);
+    bucket_counted(state, bucket);
+    node->aside = true;
+    heap_put(&key_at(state, node->key)->aside, &owner, first, ready_key(&node->task));
+  }
+  return 0;
+}
+
+/* ---- following the tasks ---- */
+
+void state_timer_settle(struct state *state, uint32_t number, int64_t now_us) {
+  const struct task *task = &node_at(state, number)->task;
+  if (task->state == TASK_WAITING && task->available_at <= now_us) ready_enter(state, number);
+  timer_set(state, number, now_us);
+}
+
+void ready_attach(struct state *state, uint32_t number, const struct event_task_accepted *accepted) {
+  struct task_node *node = node_at(state, number);
+  node->task.handler = bucket_make(state, node->task.queue, accepted->handler, accepted->handler_version);
+  bucket_at(state, node->task.handler)->bucket.unfinished++;
+  if (accepted->concurrency_key.size == 0) return;
+  node->key_id = key_id_make(&accepted->queue_id, accepted->concurrency_key);
+  node->key = key_make(state, node->task.queue, &node->key_id);
+  key_at(state, node->key)->unfinished++;
+}
+
+static void ready_detach(struct state *state, uint32_t number) {
+  struct task_node *node = node_at(state, number);
+  uint32_t bucket = node->task.handler, key = node->key;
+  node->task.handler = node->key = 0;
+  bucket_at(state, bucket)->bucket.unfinished--;
+  state_bucket_release(state, bucket);
+  if (key == 0) return;
+  struct key_slot *slot = key_at(state, key);
+  if (--slot->unfinished != 0) return;
+  must(slot->held == 0 && slot->aside.count == 0);
+  index_remove(&state->key_ids, id_hash(&slot->id), key);
+  heap_clear(&slot->aside);
+  pool_remove(&state->keys, key);
+}
+
+void ready_follow(struct state *state, uint32_t number, enum task_state before, int64_t time_us) {
+  struct task_node *node = node_at(state, number);
+  enum task_state after = (enum task_state)node->task.state;
+  bool held_before = task_state_holds_lease(before), held_after = task_state_holds_lease(after);
+  if (before == TASK_WAITING && after != TASK_WAITING) ready_leave(state, number);
+  if (node->key != 0 && held_before != held_after) {
+    struct key_slot *slot = key_at(state, node->key);
+    if (held_after) {
+      slot->held++;
+    } else {
+      must(slot->held > 0);
+      slot->held--;
+      key_wake(state, slot);
+    }
+  }
+  if (after == TASK_WAITING && node->task.available_at <= time_us) ready_enter(state, number);
+  timer_set(state, number, time_us);
+  if (task_state_is_terminal(after) && !task_state_is_terminal(before)) ready_detach(state, number);
+}

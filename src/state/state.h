@@ -1,0 +1,113 @@
+/* The projections: everything that Orbit knows, folded from the log and from nothing else. In memory; texts and documents stay in
+ * the log and are pointed at by seq. One thread at a time; no locks. */
+#ifndef ORBIT_STATE_STATE_H
+#define ORBIT_STATE_STATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/status.h"
+#include "core/event.h"
+#include "core/model.h"
+#include "state/history.h"
+
+struct state;
+
+struct state *state_new(void);
+void state_free(struct state *state);
+
+/* ---- Folding ---- */
+
+/* The newest event of the stream that this event belongs to: what its prev must be. 0: none. */
+uint64_t state_stream_last(const struct state *state, const struct event *event);
+/* True when the event fits what is there; else false with *ret_reason, a static sentence. */
+bool state_can_apply(const struct state *state, const struct event *event, const char **ret_reason);
+/* Folds the event, which must fit. Copies what it keeps. */
+void state_apply(struct state *state, const struct event *event);
+uint64_t state_last_seq(const struct state *state);
+
+/* ---- Looking up. Pointers live until the next fold. NULL: none. ---- */
+
+bool state_has_namespace(const struct state *state, const struct id *id);
+struct application *state_application(const struct state *state, const struct id *id);
+struct credential *state_credential(const struct state *state, const struct id *id);
+struct queue *state_queue(const struct state *state, const struct id *id);
+struct task *state_task(const struct state *state, const struct id *id);
+/* The task with this number (from ready order, timers, instances). */
+struct task *state_task_at(const struct state *state, uint32_t number);
+uint32_t state_task_number(const struct state *state, const struct id *id); /* 0: none */
+struct queue *state_queue_of(const struct state *state, const struct task *task);
+struct application *state_application_of(const struct state *state, const struct task *task);
+/* True when the credential's scope holds the queue. */
+bool credential_reaches(const struct credential *credential, const struct id *queue_id);
+/* Calls visit for every credential. */
+void state_each_credential(const struct state *state, void (*visit)(void *context, const struct credential *credential),
+                           void *context);
+uint64_t state_task_count(const struct state *state);
+
+/* The receipt of an operation identity: the event that carries it, decoded (spans as history_event says). END: none. CORRUPT. */
+enum status state_receipt(const struct state *state, const struct id *identity, struct history *history,
+                          struct record_source source, struct event *ret_event);
+
+/* ---- Timers ---- */
+
+/* Lengthens the live lease (a renewal; no event). */
+void state_renew(struct state *state, struct task *task, int64_t live_until);
+/* When the earliest timer comes; INT64_MAX: none. */
+int64_t state_timer_next(const struct state *state);
+/* The task whose timer has come at now; 0: none. It stays until its state changes or state_timer_settle puts it off. */
+uint32_t state_timer_due(const struct state *state, int64_t now_us);
+/* The task's timer has come and no event followed from it: a waiting task that is due now stands in the ready order from here on. */
+void state_timer_settle(struct state *state, uint32_t number, int64_t now_us);
+
+/* ---- Ready order: tasks of one queue with one handler and version make a bucket ---- */
+
+struct bucket {
+  uint32_t number;
+  uint32_t queue;             /* number of its queue */
+  struct bytes handler, handler_version; /* owned */
+  uint32_t ready;             /* tasks that stand ready */
+  uint32_t unfinished;        /* tasks that point here */
+  uint32_t served;            /* worker groups that offer it; kept by the engine */
+};
+
+/* The bucket of a queue and handler, made when it is not there: the caller holds it by raising served. 0: no such queue. */
+uint32_t state_bucket(struct state *state, const struct id *queue_id, struct bytes handler, struct bytes handler_version);
+struct bucket *state_bucket_at(const struct state *state, uint32_t number);
+struct queue *state_bucket_queue(const struct state *state, const struct bucket *bucket);
+/* The engine lets go of the bucket (served was lowered): freed when nothing points at it. */
+void state_bucket_release(struct state *state, uint32_t number);
+/* The first ready task of the bucket whose concurrency key is free; 0: none. Tasks in front of it whose key is held are put aside until
+ * the key is free. */
+uint32_t state_bucket_first(struct state *state, uint32_t number);
+/* Order of ready tasks: priority high to low, available_at; ties by id. */
+int64_t state_ready_key(const struct state *state, uint32_t task_number);
+/* Tasks that stand ready in all buckets. */
+uint64_t state_ready_count(const struct state *state);
+
+/* ---- Instances: who holds which attempts ---- */
+
+struct instance {
+  struct id id;
+  struct id application_id;
+  uint32_t held;        /* attempts with authority */
+  uint32_t first;       /* task number; walk with state_held_next */
+  void *worker;         /* the engine's; NULL: not connected */
+};
+/* The instance, made when it is not there. It lives while it holds attempts or has a worker: state_instance_release after worker was set to
+ * NULL. */
+uint32_t state_instance(struct state *state, const struct id *application_id, const struct id *instance_id);
+struct instance *state_instance_at(const struct state *state, uint32_t number);
+uint32_t state_instance_of(const struct state *state, uint32_t task_number); /* 0: not held */
+uint32_t state_held_next(const struct state *state, uint32_t task_number);
+void state_instance_release(struct state *state, uint32_t number);
+
+/* ---- Judging ---- */
+
+/* What must always hold (schema/semantics.md "Invariants"), recomputed from all objects: counts, at most one authority, bounds, orders.
+ * CORRUPT with the object and what is wrong. Costs a walk over everything. */
+enum status state_check(const struct state *state, struct fault *fault);
+/* A digest of all views, the same for the same log however it was folded; live lease extensions are no part of it. */
+struct id state_digest(const struct state *state);
+
+#endif

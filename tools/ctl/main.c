@@ -1,0 +1,58 @@
+/* orbitctl: people at a terminal, and scripts. */
+#include <sodium.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "ctl.h"
+
+const char *argp_program_version = "orbitctl " ORBIT_VERSION;
+
+static const struct ctl_command commands[] = {
+    {"init", ctl_init, "make a data directory with its first credentials (offline)"},
+    {"task", ctl_task, "submit a task, look at it, follow it"},
+    {NULL, NULL, NULL},
+};
+
+int ctl_say(int code, const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  (void)fputs("orbitctl: ", stderr);
+  (void)vfprintf(stderr, format, arguments);
+  (void)fputc('\n', stderr);
+  va_end(arguments);
+  return code;
+}
+
+static void list(FILE *out, const struct ctl_command *rows, const char *program) {
+  (void)fprintf(out, "Usage: %s COMMAND …\n\n", program);
+  for (; rows->name != NULL; rows++) (void)fprintf(out, "  %-12s %s\n", rows->name, rows->help);
+  (void)fprintf(out, "\n%s COMMAND --help tells more. Exit codes: 0 done, 1 refused, 2 misuse, 3 could not run.\n", program);
+}
+
+int ctl_dispatch(const struct ctl_command *rows, const char *program, int argc, char **argv) {
+  if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
+    list(stdout, rows, program);
+    return exit_done;
+  }
+  if (argc > 1 && (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0)) {
+    (void)printf("%s\n", argp_program_version);
+    return exit_done;
+  }
+  for (const struct ctl_command *row = rows; argc > 1 && row->name != NULL; row++) {
+    char name[128];
+    if (strcmp(row->name, argv[1]) != 0) continue;
+    (void)snprintf(name, sizeof name, "%s %s", program, row->name);
+    argv[1] = name;
+    return row->run(argc - 1, argv + 1);
+  }
+  if (argc > 1) (void)ctl_say(exit_misuse, "there is no command \"%s %s\"", program, argv[1]);
+  list(stderr, rows, program);
+  return exit_misuse;
+}
+
+int main(int argc, char **argv) {
+  argp_err_exit_status = exit_misuse;
+  if (sodium_init() < 0) return ctl_say(exit_cannot_run, "the kernel's random numbers cannot be had");
+  return ctl_dispatch(commands, "orbitctl", argc, argv);
+}
