@@ -57,6 +57,9 @@ enum {
   queue_ids_max = 256,
   handlers_max = 256,
 
+  /* administration */
+  limit_value_max = 1000000000, /* of max_unfinished, max_running, key_concurrency and each number of a rate */
+
   /* tasks */
   attempts_max = 100,
   priority_max = 9,

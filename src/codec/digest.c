@@ -193,3 +193,74 @@ struct id retry_digest(const struct retry_command *command) {
   add_optional(&meaning, (uint64_t)command->start_deadline_at);
   return end(&meaning);
 }
+
+/* ---- Administration ---- */
+
+struct id namespace_digest(const struct namespace_command *command) {
+  XXH3_state_t meaning;
+  begin(&meaning, command_kind_text(COMMAND_NAMESPACE_CREATE));
+  add_text(&meaning, command->name);
+  return end(&meaning);
+}
+
+/* A field of a change: absent unless it was given, and then 0 means that the limit is taken away. */
+static void add_given(XXH3_state_t *meaning, bool given, uint64_t value) {
+  if (given) add_number(meaning, value);
+  else add_absent(meaning);
+}
+
+struct id queue_digest(enum command_kind kind, const struct queue_command *command) {
+  XXH3_state_t meaning;
+  unsigned given = kind == COMMAND_QUEUE_CREATE ? ~0U : command->given;
+  begin(&meaning, command_kind_text(kind));
+  add_id(&meaning, &command->id);
+  add_optional(&meaning, command->expected_revision);
+  add_text(&meaning, command->name);
+  add_given(&meaning, given & GIVEN_MAX_UNFINISHED, command->max_unfinished);
+  add_given(&meaning, given & GIVEN_MAX_RUNNING, command->max_running);
+  add_given(&meaning, given & GIVEN_KEY_CONCURRENCY, command->key_concurrency);
+  add_given(&meaning, given & GIVEN_RATE, command->rate_tasks);
+  add_given(&meaning, given & GIVEN_RATE, command->rate_per_ms);
+  add_given(&meaning, given & GIVEN_RATE, command->rate_burst);
+  add_given(&meaning, given & GIVEN_LEASE_MS, command->lease_ms);
+  add_text(&meaning, command->reason);
+  return end(&meaning);
+}
+
+struct id application_digest(enum command_kind kind, const struct application_command *command) {
+  XXH3_state_t meaning;
+  unsigned given = kind == COMMAND_APPLICATION_CREATE ? ~0U : command->given;
+  begin(&meaning, command_kind_text(kind));
+  add_id(&meaning, &command->id);
+  add_optional(&meaning, command->expected_revision);
+  add_text(&meaning, command->name);
+  add_given(&meaning, given & GIVEN_MAX_UNFINISHED, command->max_unfinished);
+  add_given(&meaning, given & GIVEN_DISABLED, command->disabled);
+  return end(&meaning);
+}
+
+struct id credential_digest(enum command_kind kind, const struct credential_command *command) {
+  XXH3_state_t meaning;
+  begin(&meaning, command_kind_text(kind));
+  add_id(&meaning, &command->id);
+  add_id(&meaning, &command->application_id);
+  add_text(&meaning, command->name);
+  add_number(&meaning, command->permissions);
+  add_text(&meaning, command->queue_ids);
+  add_optional(&meaning, (uint64_t)command->expires_at);
+  return end(&meaning);
+}
+
+/* ---- Filters ---- */
+
+struct id list_tasks_digest(const struct list_tasks_command *command) {
+  XXH3_state_t meaning;
+  begin(&meaning, command_kind_text(COMMAND_LIST_TASKS));
+  add_id(&meaning, &command->queue_id);
+  add_number(&meaning, (uint64_t)command->state);
+  add_text(&meaning, command->handler);
+  add_text(&meaning, command->business_key);
+  add_optional(&meaning, (uint64_t)command->created_after);
+  add_optional(&meaning, (uint64_t)command->created_before);
+  return end(&meaning);
+}

@@ -33,6 +33,14 @@ struct id attempt_ref_digest(const struct attempt_ref *ref); /* start, release: 
 struct id cancel_digest(const struct cancel_command *command);
 struct id review_digest(const struct review_command *command);
 struct id retry_digest(const struct retry_command *command);
+/* Administration: kind says what is done to the object. Fields of a change that were not given are no part of it; a new token
+ * is none either. */
+struct id namespace_digest(const struct namespace_command *command);
+struct id queue_digest(enum command_kind kind, const struct queue_command *command);
+struct id application_digest(enum command_kind kind, const struct application_command *command);
+struct id credential_digest(enum command_kind kind, const struct credential_command *command);
+/* The filters of a listing of tasks, for the binding of its cursors; not where it goes on nor how many rows. */
+struct id list_tasks_digest(const struct list_tasks_command *command);
 
 /* BLAKE2b-256 of a token's text; the token is wiped by nobody here. */
 void token_hash(struct bytes token, uint8_t out[token_hash_bytes]);

@@ -17,10 +17,8 @@ enum {
 /* Writes into room that was measured before, so that the packer's many small pieces cost no check each. */
 static int append_piece(void *data, const char *piece, size_t size) {
   uint8_t **at = data;
-  if (size == 1)
-    **at = (uint8_t)*piece; /* every key, most numbers */
-  else
-    memcpy(*at, piece, size);
+  if (size == 1) **at = (uint8_t)*piece; /* every key, most numbers */
+  else memcpy(*at, piece, size);
   *at += size;
   return 0;
 }

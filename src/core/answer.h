@@ -8,6 +8,7 @@
 
 #include "base/id.h"
 #include "base/status.h"
+#include "core/command.h"
 #include "core/event.h"
 #include "core/model.h"
 
@@ -44,21 +45,59 @@ struct welcome {
   uint32_t held_count;
 };
 
+/* A page of rows. The array is owned by the ticket (free). */
+struct answer_list {
+  union {
+    struct task *tasks;
+    struct queue *queues;
+    struct application *applications;
+    struct credential *credentials; /* queue_ids is NULL: read them from the event at config_seq */
+    struct id *namespaces;
+    uint64_t *seqs;                 /* audit.recorded */
+    void *rows;
+  } of;
+  uint32_t count;
+  bool more;         /* rows may follow */
+  struct id next;    /* where the next page goes on, when more (tasks: perhaps behind the last row) */
+  uint64_t next_seq; /* the same for audit */
+};
+
+struct namespace_made {
+  struct id id;
+  uint64_t created_seq; /* namespace.created: the name */
+  struct application application;
+  struct credential credential;
+};
+
+struct metrics; /* engine/metrics.h; owned by the ticket (free) */
+
 struct answer {
   enum status status;    /* OK, or what `fault` says */
   bool created;          /* a write took effect now (201); false with OK: read, or repeat */
   bool deduplicated;
-  uint64_t audit_seq;    /* event whose audit id belongs to the answer; 0: none */
   struct id audit_id;    /* zero: none */
   bool applied;          /* cancel */
+  int64_t oldest_waiting_at; /* GET_QUEUE; 0: none waits */
   struct id source_task_id; /* retry */
   union {
     struct task task;            /* SUBMIT, GET_TASK, CANCEL, REVIEW, RETRY: as it stood then */
     struct worker_result worker; /* START, RENEW, FINISH, RELEASE */
     struct welcome welcome;      /* HELLO */
     uint64_t position;           /* GET_LOG_STATE: seq of the last durable event */
+    struct queue queue;          /* QUEUE_…, GET_QUEUE */
+    struct application application;
+    struct credential credential; /* queue_ids is NULL, as in lists */
+    struct namespace_made namespace_made; /* NAMESPACE_CREATE */
+    struct answer_list list;
+    struct metrics *metrics;
   } as;
   struct fault fault;    /* when status is not OK */
+};
+
+/* One submission of a batch. An answer whose status is not OK already was refused by whoever read it, and is not decided. */
+struct batch_item {
+  struct command command; /* COMMAND_SUBMIT with operation and who */
+  struct answer answer;
 };
 
 /* A task with all its texts, ready to be written as JSON. Spans belong to log records. */

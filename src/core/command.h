@@ -96,6 +96,7 @@ struct review_command {
   enum outcome outcome;     /* SUCCEEDED or FAILED */
   struct bytes result;      /* JSON */
   struct id result_digest;
+  struct id attempt_id;     /* the newest attempt, named in the event; filled by the engine; zero: there was none */
 };
 
 struct retry_command {
@@ -105,6 +106,89 @@ struct retry_command {
   uint64_t task_timeout_ms;
   int64_t available_at;      /* 0: absent */
   int64_t start_deadline_at; /* 0: absent */
+};
+
+/* Several submissions in one commit; each item is a submission of its own with its own answer. */
+struct batch_item;
+struct batch_command {
+  struct batch_item *items; /* core/answer.h; the caller's, alive until the ticket is back */
+  uint32_t count;
+};
+
+/* Filters of GET /v1/tasks; newest first. */
+struct list_tasks_command {
+  struct id queue_id;         /* zero: any within reach */
+  enum task_state state;      /* NONE: any */
+  struct bytes handler;       /* data NULL: any */
+  struct bytes business_key;  /* data NULL: any */
+  int64_t created_after;      /* strictly; 0: any */
+  int64_t created_before;     /* strictly; 0: any */
+  struct id after;            /* the last task of the page before; zero: the first page */
+  uint32_t limit;
+};
+
+/* Lists of administrative objects, oldest first; reads of one. */
+enum object_list { LIST_QUEUES = 1, LIST_APPLICATIONS, LIST_CREDENTIALS, LIST_NAMESPACES };
+struct list_objects_command {
+  enum object_list list;
+  struct id after; /* the last object of the page before; zero: the first page */
+  uint32_t limit;
+};
+
+/* Administrative audit, newest first. */
+struct list_audit_command {
+  struct id target_id; /* zero: all of the namespace */
+  uint64_t before_seq; /* records below this; 0: from the newest */
+  uint32_t limit;
+};
+
+/* A namespace comes with an application and a credential (permission admin) for whoever will run it. */
+struct namespace_command {
+  struct bytes name;
+  struct bytes token_hash;                    /* of the credential's token */
+  struct id application_id, credential_id;    /* new ids, filled by the engine */
+};
+
+/* Which members of a change were given. */
+enum {
+  GIVEN_NAME = 1,
+  GIVEN_MAX_UNFINISHED = 2,
+  GIVEN_MAX_RUNNING = 4,
+  GIVEN_KEY_CONCURRENCY = 8,
+  GIVEN_RATE = 16,
+  GIVEN_LEASE_MS = 32,
+  GIVEN_DISABLED = 64,
+};
+
+struct queue_command {
+  struct id id;                /* zero: create */
+  uint64_t expected_revision;  /* change */
+  unsigned given;              /* change: GIVEN_…; a limit that was given as null is 0 here */
+  struct bytes name;
+  uint64_t max_unfinished, max_running; /* 0: no limit */
+  uint64_t key_concurrency;    /* create: 0 when omitted, 1 then */
+  uint64_t rate_tasks, rate_per_ms, rate_burst; /* 0: no rate */
+  uint64_t lease_ms;           /* create: 0 when omitted, the default then */
+  struct bytes reason;         /* pause, resume; data NULL: none */
+};
+
+struct application_command {
+  struct id id;               /* zero: create */
+  uint64_t expected_revision; /* change */
+  unsigned given;             /* change */
+  struct bytes name;
+  uint64_t max_unfinished;    /* 0: no limit */
+  bool disabled;
+};
+
+struct credential_command {
+  struct id id;               /* rotate, revoke */
+  struct id application_id;   /* create */
+  struct bytes name;          /* data NULL: none */
+  uint64_t permissions;
+  struct bytes queue_ids;     /* 16 bytes each; data NULL: every queue */
+  int64_t expires_at;         /* 0: never */
+  struct bytes token_hash;    /* create, rotate */
 };
 
 enum command_kind {
@@ -122,6 +206,24 @@ enum command_kind {
   COMMAND_CANCEL,
   COMMAND_REVIEW,
   COMMAND_RETRY,
+  COMMAND_BATCH,
+  COMMAND_NAMESPACE_CREATE,
+  COMMAND_APPLICATION_CREATE,
+  COMMAND_APPLICATION_CHANGE,
+  COMMAND_QUEUE_CREATE,
+  COMMAND_QUEUE_CHANGE,
+  COMMAND_QUEUE_PAUSE,
+  COMMAND_QUEUE_RESUME,
+  COMMAND_CREDENTIAL_CREATE,
+  COMMAND_CREDENTIAL_ROTATE,
+  COMMAND_CREDENTIAL_REVOKE,
+  COMMAND_LIST_TASKS,   /* reads from here on */
+  COMMAND_LIST_OBJECTS,
+  COMMAND_LIST_AUDIT,
+  COMMAND_GET_QUEUE,
+  COMMAND_GET_APPLICATION,
+  COMMAND_GET_CREDENTIAL,
+  COMMAND_GET_METRICS,
   COMMAND_KIND_COUNT
 };
 
@@ -133,6 +235,15 @@ struct command {
   union {
     struct submit_command submit;
     struct id task_id; /* COMMAND_GET_TASK */
+    struct id object_id; /* COMMAND_GET_QUEUE, …_APPLICATION, …_CREDENTIAL */
+    struct batch_command batch;
+    struct list_tasks_command list_tasks;
+    struct list_objects_command list_objects;
+    struct list_audit_command list_audit;
+    struct namespace_command namespace_;
+    struct queue_command queue;
+    struct application_command application;
+    struct credential_command credential;
     struct hello_command hello;
     struct capacity_command capacity;
     struct id message_id; /* COMMAND_DRAIN */

@@ -32,6 +32,7 @@ enum status decide_review(const struct task *task, const struct event_task_accep
   reviewed->result_digest = review->result_digest;
   reviewed->execution_settled = true;
   reviewed->audit_id = audit_id;
+  reviewed->attempt_id = review->attempt_id;
   reviewed->node_id = env->node_id;
   struct bytes before = act_state_text(&act, TASK_NEEDS_REVIEW, task->revision);
   act_audit(&act, task, revision, &audit_id,

@@ -68,6 +68,10 @@ void channel_each(struct channel *channel, void (*visit)(struct channel *channel
     if (channel->slots[slot] != NULL) visit(channel, channel->slots[slot]);
 }
 
+bool channel_is_over(const struct channel *channel) {
+  return channel->retire_said && channel->free_slot_count == channel_slots_max;
+}
+
 void channel_settle(struct channel *channel) {
   struct session *session;
   while ((session = session_hub_next(&channel->hub)) != NULL) {
@@ -153,9 +157,6 @@ static int socket_event(struct channel *channel, struct lws *wsi, enum lws_callb
       if (wsi == channel->listener) channel_accept(channel);
       if (wsi == channel->mail) channel_take_mail(channel);
       return 0;
-    case LWS_CALLBACK_EVENT_WAIT_CANCELLED:
-      channel_heed_orders(channel);
-      return 0;
     default:
       return 0;
   }
@@ -173,21 +174,19 @@ static int on_event(struct lws *wsi, enum lws_callback_reasons reason, void *use
 
 /* ---- the thread ---- */
 
-static void *channel_run(void *context) {
-  struct channel *channel = context;
-  bool over = false;
-  channel_timer_start(channel);
-  while (!over) {
-    must(lws_service(channel->context, 0) >= 0); /* no signal interrupts this thread */
-    /* A stop is over when every session is: its socket closed, its tickets back, its BYE read. */
-    over = channel->retire_said && channel->free_slot_count == channel_slots_max;
-  }
-  channel_timer_stop(channel);
-  lws_context_destroy(channel->context);
-  return NULL;
+enum { socket_read_bytes = 16 * 1024, socket_send_bytes = 128 * 1024 };
+
+/* Signals are the main thread's: what libuv installs for its loop, and takes away at its end, is put back. */
+static const int loop_signals[] = {SIGINT, SIGTERM, SIGHUP, SIGSEGV, SIGFPE};
+enum { loop_signal_count = sizeof loop_signals / sizeof loop_signals[0] };
+
+static void signals_save(struct sigaction *ret_actions) {
+  for (int i = 0; i < loop_signal_count; i++) (void)sigaction(loop_signals[i], NULL, &ret_actions[i]);
 }
 
-enum { socket_read_bytes = 16 * 1024, socket_send_bytes = 128 * 1024 };
+static void signals_restore(const struct sigaction *actions) {
+  for (int i = 0; i < loop_signal_count; i++) (void)sigaction(loop_signals[i], &actions[i], NULL);
+}
 
 static bool context_make(struct channel *channel) {
   static const struct lws_protocols protocols[] = {{.name = "orbit.worker.v1",
@@ -208,11 +207,43 @@ static bool context_make(struct channel *channel) {
                                            .keepalive_timeout = 1,
                                            .gid = -1,
                                            .uid = -1,
+                                           .pcontext = &channel->context,
                                            .retry_and_idle_policy = &idle};
+  /* The libuv plugin, where it is installed, does not mind thousands of idle workers; the library's own loop looks at each of
+   * them every time (with 3,000: six times the work for a message). */
+  uint64_t options = info.options;
+  struct sigaction actions[loop_signal_count];
+  signals_save(actions);
+  info.options = options | LWS_SERVER_OPTION_LIBUV | LWS_SERVER_OPTION_UV_NO_SIGSEGV_SIGFPE_SPIN;
   channel->context = lws_create_context(&info);
+  signals_restore(actions);
+  channel->has_loop = channel->context != NULL;
+  info.options = options;
+  if (channel->context == NULL) channel->context = lws_create_context(&info);
   if (channel->context == NULL) return false;
   channel->vhost = lws_create_vhost(channel->context, &info);
   return channel->vhost != NULL;
+}
+
+/* Ends the context. A loop of its own needs to run once more to close what is open. */
+static void context_end(struct channel *channel) {
+  struct sigaction actions[loop_signal_count];
+  signals_save(actions);
+  for (int i = 0; i < 3 && channel->context != NULL; i++) {
+    lws_context_destroy(channel->context); /* clears channel->context when nothing is left */
+    if (channel->context != NULL) (void)lws_service(channel->context, 0);
+  }
+  signals_restore(actions);
+}
+
+static void *channel_run(void *context) {
+  struct channel *channel = context;
+  channel_timer_start(channel);
+  /* A loop of its own returns from here once the timer has told it to end. */
+  while (channel->context != NULL && !channel_is_over(channel)) (void)lws_service(channel->context, 0);
+  if (!channel->has_loop) channel_timer_stop(channel);
+  context_end(channel);
+  return NULL;
 }
 
 /* The library closes what it adopts. */
@@ -276,7 +307,7 @@ enum status channel_start(struct edge *edge, int listen_fd, struct channel **ret
   if (status == STATUS_OK && !thread_start(channel))
     status = fault_set(fault, STATUS_IO_ERROR, NULL, "the worker channel's thread cannot be started");
   if (status != STATUS_OK) {
-    if (channel->context != NULL) lws_context_destroy(channel->context);
+    context_end(channel);
     channel_free(channel);
     return status;
   }
@@ -284,15 +315,21 @@ enum status channel_start(struct edge *edge, int listen_fd, struct channel **ret
   return STATUS_OK;
 }
 
+/* The wake-up of the outbox serves for orders too: unlike the library's own it is there until the thread has ended. */
+static void wake(struct channel *channel) {
+  static const uint64_t one = 1;
+  while (write(channel->outbox.event_fd, &one, sizeof one) < 0 && errno == EINTR) continue;
+}
+
 void channel_goaway(struct channel *channel) {
   atomic_store(&channel->going_away, true);
-  lws_cancel_service(channel->context);
+  wake(channel);
 }
 
 void channel_stop(struct channel *channel) {
   atomic_store(&channel->going_away, true);
   atomic_store(&channel->stopping, true);
-  lws_cancel_service(channel->context);
+  wake(channel);
   (void)pthread_join(channel->thread, NULL);
   channel_free(channel);
 }

@@ -56,6 +56,9 @@ struct session *channel_find(struct channel *channel, uint64_t number);
 struct session *channel_session_new(struct channel *channel, const struct principal *who, struct lws *wsi);
 void channel_each(struct channel *channel, void (*visit)(struct channel *channel, struct session *session));
 
+/* A stop is over when every session is: its socket closed, its tickets back, its BYE read. */
+bool channel_is_over(const struct channel *channel);
+
 /* ---- channel_door.c ---- */
 
 /* Accepts what waits at the listening socket. */

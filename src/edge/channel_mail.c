@@ -34,6 +34,7 @@ static void deliver(struct channel *channel, struct push *push, bool *snapshot) 
 
 void channel_take_mail(struct channel *channel) {
   bool snapshot = false;
+  channel_heed_orders(channel);
   struct mail *mail = outbox_take(&channel->outbox);
   while (mail != NULL) {
     struct mail *next = mail->next;
@@ -88,6 +89,7 @@ void channel_heed_orders(struct channel *channel) {
   if (atomic_load(&channel->stopping) && !channel->retire_said) {
     channel->retire_said = true;
     channel_each(channel, retire);
+    channel_timer_start(channel); /* from now on it looks more often */
   }
 }
 
@@ -105,7 +107,8 @@ static void timer_fired(lws_sorted_usec_list_t *entry) {
   }
   channel_heed_orders(channel);
   channel_settle(channel);
-  channel_timer_start(channel);
+  if (channel->has_loop && channel_is_over(channel)) lws_context_destroy(channel->context); /* begins it: the loop ends */
+  else channel_timer_start(channel);
 }
 
 void channel_timer_start(struct channel *channel) {

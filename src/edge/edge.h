@@ -20,7 +20,7 @@ struct edge {
   char version[32];
   char worker_url[256]; /* ws://host:port/v1/worker */
   struct id node_id;
-  struct log log;                /* set once, before any thread */
+  struct log log; /* set once, before any thread */
 };
 
 /* Engine time when ready, wall time before. */

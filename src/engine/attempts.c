@@ -146,7 +146,7 @@ static enum status record_evidence(struct engine *engine, struct ticket *ticket,
   const struct id *attempt_id = &ticket->command.as.finish.ref.attempt_id;
   decide_evidence(state_task_at(engine->state, number), &ticket->command, reason, &env, &engine->list);
   engine_append(engine);
-  engine->stats.evidence++;
+  engine->counters.evidence++;
   result->evidence = true;
   describe_task(state_task_at(engine->state, number), result);
   describe_lease(engine, state_task_at(engine->state, number), attempt_id, result);
@@ -211,6 +211,6 @@ void attempt_expire(struct engine *engine, uint32_t number) {
   if (holder != NULL && engine->list.events[0].type == EVENT_attempt_ended)
     tell_ended(engine, holder, &task->id, &engine->list.events[0]);
   engine_append(engine);
-  engine->stats.expiries++;
+  engine->counters.expiries++;
   if (holder != NULL) worker_freed(engine, holder);
 }

@@ -35,7 +35,7 @@ enum status command_receipt(struct engine *engine, const struct command *command
   if (!id_equal(&event.common.digest, &command->operation.digest))
     return fault_set(fault, STATUS_IDEMPOTENCY_CONFLICT, NULL,
                      "this identity was used before with other content; repeat the first request as it was, or use a new identity");
-  engine->stats.receipts_hit++;
+  engine->counters.receipts_hit++;
   *ret_event = event;
   return STATUS_OK;
 }
@@ -50,16 +50,14 @@ static enum status repeat_task(struct engine *engine, const struct event *event,
 }
 
 /* A new task needs room in the log. */
-static enum status room_for_new_work(struct engine *engine, struct fault *fault) {
+enum status command_room(struct engine *engine, struct fault *fault) {
   if (!engine->disk_full) return STATUS_OK;
   (void)fault_set(fault, STATUS_UNAVAILABLE, NULL, "the disk is full: no new task is taken until there is room; running work goes on");
   fault->retry_after_ms = 1000;
   return STATUS_UNAVAILABLE;
 }
 
-static enum status handle_submit(struct engine *engine, struct ticket *ticket) {
-  const struct command *command = &ticket->command;
-  struct answer *answer = &ticket->answer;
+enum status command_submit(struct engine *engine, const struct command *command, struct answer *answer) {
   struct event event;
   if (!command_reaches_queue(engine, &command->who, &command->as.submit.queue_id))
     return refuse(answer, fault_set(&answer->fault, STATUS_NOT_FOUND, "/queue_id", "there is no queue %s within reach of this credential",
@@ -67,7 +65,7 @@ static enum status handle_submit(struct engine *engine, struct ticket *ticket) {
   enum status status = command_receipt(engine, command, &event, &answer->fault);
   if (status == STATUS_OK) return repeat_task(engine, &event, answer);
   if (status != STATUS_END) return refuse(answer, status);
-  if ((status = room_for_new_work(engine, &answer->fault)) != STATUS_OK) return refuse(answer, status);
+  if ((status = command_room(engine, &answer->fault)) != STATUS_OK) return refuse(answer, status);
   const struct application *application = state_application(engine->state, &command->who.application_id);
   if (application == NULL)
     return refuse(answer, fault_set(&answer->fault, STATUS_PERMISSION_DENIED, NULL, "this credential belongs to no application"));
@@ -78,6 +76,10 @@ static enum status handle_submit(struct engine *engine, struct ticket *ticket) {
   answer->as.task = *state_task(engine->state, &env.new_id);
   answer->created = true;
   return STATUS_OK;
+}
+
+static enum status handle_submit(struct engine *engine, struct ticket *ticket) {
+  return command_submit(engine, &ticket->command, &ticket->answer);
 }
 
 static enum status handle_get_task(struct engine *engine, struct ticket *ticket) {
@@ -95,6 +97,11 @@ static enum status handle_get_log_state(struct engine *engine, struct ticket *ti
 
 typedef enum status handler(struct engine *engine, struct ticket *ticket);
 
+static bool is_write(enum command_kind kind) {
+  return kind == COMMAND_START || kind == COMMAND_FINISH || kind == COMMAND_RELEASE ||
+         (kind >= COMMAND_CANCEL && kind < COMMAND_LIST_TASKS);
+}
+
 static handler *const handlers[COMMAND_KIND_COUNT] = {
     [COMMAND_SUBMIT] = handle_submit,
     [COMMAND_GET_TASK] = handle_get_task,
@@ -107,11 +114,38 @@ static handler *const handlers[COMMAND_KIND_COUNT] = {
     [COMMAND_RENEW] = attempt_renew,
     [COMMAND_FINISH] = attempt_finish,
     [COMMAND_RELEASE] = attempt_release,
+    [COMMAND_CANCEL] = recovery_cancel,
+    [COMMAND_REVIEW] = recovery_review,
+    [COMMAND_RETRY] = recovery_retry,
+    [COMMAND_BATCH] = recovery_batch,
+    [COMMAND_NAMESPACE_CREATE] = admin_namespace,
+    [COMMAND_APPLICATION_CREATE] = admin_application,
+    [COMMAND_APPLICATION_CHANGE] = admin_application,
+    [COMMAND_QUEUE_CREATE] = admin_queue,
+    [COMMAND_QUEUE_CHANGE] = admin_queue,
+    [COMMAND_QUEUE_PAUSE] = admin_queue,
+    [COMMAND_QUEUE_RESUME] = admin_queue,
+    [COMMAND_CREDENTIAL_CREATE] = admin_credential,
+    [COMMAND_CREDENTIAL_ROTATE] = admin_credential,
+    [COMMAND_CREDENTIAL_REVOKE] = admin_credential,
+    [COMMAND_LIST_TASKS] = admin_list_tasks,
+    [COMMAND_LIST_OBJECTS] = admin_list_objects,
+    [COMMAND_LIST_AUDIT] = admin_list_audit,
+    [COMMAND_GET_QUEUE] = admin_get_queue,
+    [COMMAND_GET_APPLICATION] = admin_get_application,
+    [COMMAND_GET_CREDENTIAL] = admin_get_credential,
+    [COMMAND_GET_METRICS] = metrics_get,
 };
 
 void command_handle(struct engine *engine, struct ticket *ticket) {
   enum command_kind kind = ticket->command.kind;
   must((unsigned)kind < COMMAND_KIND_COUNT && handlers[kind] != NULL);
   ticket->answer = (struct answer){.status = STATUS_OK};
+  if (is_write(kind) && !engine_has_room(engine)) {
+    struct fault *fault = &ticket->answer.fault;
+    (void)refuse(&ticket->answer, fault_set(fault, STATUS_UNAVAILABLE, NULL, "the disk is full; repeat the request with the same identity"));
+    fault->retry_after_ms = 1000;
+    return;
+  }
   (void)handlers[kind](engine, ticket);
 }

@@ -63,7 +63,7 @@ static void lease(struct engine *engine, uint32_t task_number, struct worker *wo
     return;
   }
   engine_append(engine);
-  engine->stats.leases++;
+  engine->counters.leases++;
   worker_push_assign(engine, worker, task_number);
   worker_settle(engine, worker);
 }

@@ -6,10 +6,14 @@
 #include <string.h>
 
 #include "base/guard.h"
+#include "base/time_text.h"
 #include "engine/internal.h"
 
-/* A tick never starts with less room in the log than this. */
+/* A tick never starts with less room in the log than this, unless the disk is full. */
 static const uint64_t tick_reserve_bytes = UINT64_C(32) << 20;
+/* What one command may add to a commit at the most: two documents, a reason, and what surrounds them. */
+static const uint64_t command_bytes_max = UINT64_C(1) << 20;
+enum { disk_full_again_us = 1000000 };
 
 struct engine *engine_new(struct journal *journal, struct state *state, const struct engine_options *options) {
   struct engine *engine = guard_calloc(1, sizeof *engine);
@@ -24,10 +28,13 @@ struct engine *engine_new(struct journal *journal, struct state *state, const st
   (void)snprintf(engine->version, sizeof engine->version, "%s", options->version);
   id_source_init(&engine->ids, options->id_seed);
   commit_init(&engine->commit);
+  buffer_init(&engine->scratch, SIZE_MAX);
+  /* Ids stay above those of the log, whatever the clock says. */
+  engine->ids.last_ms = (uint64_t)journal_last_time_us(journal) / us_per_ms;
+  engine->ids.count = UINT16_MAX;
   pool_init(&engine->workers, sizeof(struct worker));
   pool_init(&engine->groups, sizeof(struct worker_group));
   (void)pthread_mutex_init(&engine->clock_lock, NULL);
-  (void)pthread_mutex_init(&engine->stats_lock, NULL);
   clock_init(&engine->clock, clock_wall_us(), clock_monotonic_us(), journal_last_time_us(journal));
   return engine;
 }
@@ -36,13 +43,13 @@ void engine_free(struct engine *engine) {
   if (engine == NULL) return;
   workers_clear(engine);
   commit_clear(&engine->commit);
+  buffer_clear(&engine->scratch);
   journal_reader_free(engine->reader);
   history_free(engine->history);
   directory_free(engine->directory);
   state_free(engine->state);
   mailbox_clear(&engine->mailbox);
   (void)pthread_mutex_destroy(&engine->clock_lock);
-  (void)pthread_mutex_destroy(&engine->stats_lock);
   free(engine);
 }
 
@@ -56,7 +63,7 @@ void engine_append(struct engine *engine) {
     if (commit_add(&engine->commit, event) != STATUS_OK) guard_failed("commit_add", __FILE__, __LINE__, "out of memory");
     if (!state_can_apply(engine->state, event, &reason)) guard_failed(reason, __FILE__, __LINE__, event_type_text(event->type));
     state_apply(engine->state, event);
-    engine->stats.events++;
+    engine->counters.events++;
     if (event->type == EVENT_application_changed || (event->type >= EVENT_credential_created && event->type <= EVENT_credential_revoked))
       engine->directory_stale = true;
   }
@@ -105,7 +112,19 @@ void engine_depart(struct engine *engine, struct outbox *home, struct mail *mail
   departure->newest = mail;
 }
 
+/* Counted for metrics as it leaves. */
+static void count_departures(struct engine *engine, const struct departure *departure, int64_t now) {
+  for (const struct mail *mail = departure->oldest; mail != NULL; mail = mail->next) {
+    if (mail->kind != MAIL_TICKET) continue;
+    const struct ticket *ticket = (const struct ticket *)mail;
+    engine->counters.commands[ticket->command.kind][ticket->answer.status]++;
+    latency_add(&engine->counters.answer, now - ticket->entered_us);
+  }
+}
+
 static void depart_all(struct engine *engine) {
+  int64_t now = engine->departure_count != 0 ? clock_monotonic_us() : 0;
+  for (uint32_t i = 0; i < engine->departure_count; i++) count_departures(engine, &engine->departures[i], now);
   for (uint32_t i = 0; i < engine->departure_count; i++)
     outbox_put(engine->departures[i].home, engine->departures[i].oldest, engine->departures[i].newest);
   engine->departure_count = 0;
@@ -124,17 +143,27 @@ static void publish_directory(struct engine *engine) {
 
 /* ---- the tick ---- */
 
-static void tick_begin(struct engine *engine, int64_t now_us) {
+static enum status tick_begin(struct engine *engine, int64_t now_us, struct fault *fault) {
   engine->now_us = now_us;
   engine->reader_fresh = false;
   engine->list.count = 0;
   engine->dispatch_again_us = INT64_MAX;
   commit_reset(&engine->commit, engine->journal, now_us);
-  engine->disk_full = journal_reserve(engine->journal, tick_reserve_bytes) != STATUS_OK;
+  enum status status = journal_reserve(engine->journal, tick_reserve_bytes);
+  engine->disk_full = status == STATUS_NO_SPACE;
+  engine->starved = false;
+  if (status == STATUS_OK || engine->disk_full) return STATUS_OK;
+  return fault_set(fault, status, NULL, "the log's file cannot be extended: %s", status_text(status));
+}
+
+bool engine_has_room(struct engine *engine) {
+  if (!engine->disk_full || journal_fits(engine->journal, engine->commit.records.size + command_bytes_max)) return true;
+  engine->starved = true;
+  return false;
 }
 
 static void expire_due(struct engine *engine) {
-  for (uint32_t i = 0; i < tick_expiries_max; i++) {
+  for (uint32_t i = 0; i < tick_expiries_max && engine_has_room(engine); i++) {
     uint32_t number = state_timer_due(engine->state, engine->now_us);
     if (number == 0) return;
     attempt_expire(engine, number);
@@ -158,71 +187,69 @@ static void handle_tickets(struct engine *engine) {
     command_handle(engine, ticket);
     handled++;
   }
-  engine->stats.commands += handled;
   mailbox_done(&engine->mailbox, handled);
-}
-
-static void publish_stats(struct engine *engine) {
-  (void)pthread_mutex_lock(&engine->stats_lock);
-  engine->published = engine->stats;
-  (void)pthread_mutex_unlock(&engine->stats_lock);
 }
 
 static enum status tick_commit(struct engine *engine, struct fault *fault) {
   if (engine->commit.count == 0) return STATUS_OK;
+  int64_t before = clock_monotonic_us();
   enum status status = journal_commit(engine->journal, &engine->commit, fault);
-  if (status == STATUS_OK) engine->stats.commits++;
-  return status;
+  if (status != STATUS_OK) return status;
+  engine->counters.commits++;
+  latency_add(&engine->counters.commit, clock_monotonic_us() - before);
+  return STATUS_OK;
 }
 
 enum status engine_tick(struct engine *engine, int64_t now_us, int64_t *ret_next_us, bool *ret_busy, struct fault *fault) {
-  tick_begin(engine, now_us);
+  enum status status = tick_begin(engine, now_us, fault);
+  if (status != STATUS_OK) return status;
   expire_due(engine);
   handle_tickets(engine);
   dispatch(engine);
   if (engine->reader_fresh) journal_reader_release(engine->reader);
-  enum status status = tick_commit(engine, fault);
+  status = tick_commit(engine, fault);
   if (status != STATUS_OK) return status; /* nothing has been answered, and nothing will be */
   if (engine->directory_stale) publish_directory(engine);
-  engine->stats.ticks++;
-  publish_stats(engine);
+  engine->counters.ticks++;
   depart_all(engine);
   int64_t timer = state_timer_next(engine->state);
   *ret_next_us = timer < engine->dispatch_again_us ? timer : engine->dispatch_again_us;
-  *ret_busy = engine->waiting != NULL || timer <= now_us;
+  if (engine->starved) *ret_next_us = now_us + disk_full_again_us;
+  *ret_busy = engine->waiting != NULL || (timer <= now_us && !engine->starved);
   return STATUS_OK;
 }
 
-static enum status commit_one(struct engine *engine, int64_t now_us, struct fault *fault) {
+static enum status commit_one(struct engine *engine, struct fault *fault) {
   engine_append(engine);
   enum status status = tick_commit(engine, fault);
   depart_all(engine);
-  (void)now_us;
   return status;
 }
 
 enum status engine_start(struct engine *engine, int64_t now_us, struct fault *fault) {
-  tick_begin(engine, now_us);
+  enum status status = tick_begin(engine, now_us, fault);
+  if (status != STATUS_OK) return status;
   struct decide_env env = engine_env(engine);
   struct event *event = event_list_add(&engine->list, EVENT_node_started, &engine->node_id, &env.operation_id, &engine->node_id);
   event->body.node_started.version = bytes_text(engine->version);
   event->body.node_started.clean = journal_was_clean(engine->journal);
-  enum status status = commit_one(engine, now_us, fault);
+  status = commit_one(engine, fault);
   if (status == STATUS_OK) publish_directory(engine);
   return status;
 }
 
 enum status engine_finish(struct engine *engine, int64_t now_us, const char *reason, struct fault *fault) {
-  tick_begin(engine, now_us);
+  enum status status = tick_begin(engine, now_us, fault);
+  if (status != STATUS_OK) return status;
   struct decide_env env = engine_env(engine);
   struct event *event = event_list_add(&engine->list, EVENT_node_stopped, &engine->node_id, &env.operation_id, &engine->node_id);
   event->body.node_stopped.reason = bytes_text(reason);
-  return commit_one(engine, now_us, fault);
+  return commit_one(engine, fault);
 }
 
 /* ---- any thread ---- */
 
-static bool passes_drain(enum command_kind kind) { return kind != COMMAND_SUBMIT && kind != COMMAND_RETRY && kind != COMMAND_HELLO; }
+static bool passes_drain(enum command_kind kind) { return kind != COMMAND_SUBMIT && kind != COMMAND_BATCH && kind != COMMAND_RETRY && kind != COMMAND_HELLO; }
 
 enum status engine_submit(struct engine *engine, struct ticket *ticket, struct fault *fault) {
   bool last_word = ticket->command.kind == COMMAND_BYE;
@@ -244,11 +271,4 @@ struct directory *engine_directory(struct engine *engine) { return engine->direc
 void engine_drain(struct engine *engine) {
   atomic_store(&engine->draining, true);
   mailbox_wake(&engine->mailbox);
-}
-
-void engine_stats(struct engine *engine, struct engine_stats *ret_stats) {
-  (void)pthread_mutex_lock(&engine->stats_lock);
-  *ret_stats = engine->published;
-  (void)pthread_mutex_unlock(&engine->stats_lock);
-  ret_stats->mailbox_full = atomic_load(&engine->mailbox_full);
 }

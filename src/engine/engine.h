@@ -48,10 +48,4 @@ void engine_stop(struct engine *engine); /* any thread, also from a signal handl
 /* Engine's time now: max(wall, last event) at start plus monotonic since, slewed towards the wall by at most 1/1000. Any thread. */
 int64_t engine_now_us(struct engine *engine);
 
-/* Counters since start, for metrics and tests. */
-struct engine_stats {
-  uint64_t ticks, commands, commits, events, receipts_hit, leases, expiries, evidence, mailbox_full;
-};
-void engine_stats(struct engine *engine, struct engine_stats *ret_stats);
-
 #endif

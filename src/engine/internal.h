@@ -8,6 +8,7 @@
 #include "engine/clock.h"
 #include "engine/engine.h"
 #include "engine/mailbox.h"
+#include "engine/metrics.h"
 #include "state/heap.h"
 #include "state/index.h"
 #include "state/pool.h"
@@ -77,9 +78,11 @@ struct engine {
   struct commit commit;
   int64_t now_us;
   bool reader_fresh;
-  bool disk_full;
+  bool disk_full;                    /* no new work; what goes on lives on the reserve */
+  bool starved;                      /* and the reserve is used up: something had to wait */
   bool directory_stale;
   struct event_list list;
+  struct buffer scratch;             /* texts read from the log that must outlive the next staged event */
 
   /* dispatch */
   struct pool workers, groups;
@@ -96,15 +99,15 @@ struct engine {
   _Atomic bool stopping;
   pthread_mutex_t clock_lock;
   struct clock clock;
-  pthread_mutex_t stats_lock;
-  struct engine_stats stats;         /* the engine's own; published under stats_lock once a tick */
-  struct engine_stats published;
+  struct engine_counters counters;
   _Atomic uint64_t mailbox_full;
 };
 
 /* engine.c: numbers, stages and folds what a command led to; spans of the events must be alive. NO_MEMORY ends the process. */
 void engine_append(struct engine *engine);
 /* Records as this tick sees them: the log's and those of the commit that is being made. */
+/* False when the disk is full and the reserve cannot take one more command: nothing may be decided. */
+bool engine_has_room(struct engine *engine);
 struct record_source engine_source(struct engine *engine);
 struct decide_env engine_env(struct engine *engine);
 /* The mail leaves when the tick's commit is durable. */
@@ -120,6 +123,27 @@ bool command_reaches_queue(struct engine *engine, const struct principal *who, c
 enum status command_receipt(struct engine *engine, const struct command *command, struct event *ret_event,
                             struct fault *fault);
 enum status refuse(struct answer *answer, enum status status);
+/* UNAVAILABLE when the disk is full: a new task needs room in the log. */
+enum status command_room(struct engine *engine, struct fault *fault);
+/* One submission, alone or of a batch. */
+enum status command_submit(struct engine *engine, const struct command *command, struct answer *answer);
+
+/* recovery.c and admin.c */
+enum status recovery_cancel(struct engine *engine, struct ticket *ticket);
+enum status recovery_review(struct engine *engine, struct ticket *ticket);
+enum status recovery_retry(struct engine *engine, struct ticket *ticket);
+enum status recovery_batch(struct engine *engine, struct ticket *ticket);
+enum status admin_namespace(struct engine *engine, struct ticket *ticket);
+enum status admin_application(struct engine *engine, struct ticket *ticket);
+enum status admin_queue(struct engine *engine, struct ticket *ticket);
+enum status admin_credential(struct engine *engine, struct ticket *ticket);
+enum status admin_get_queue(struct engine *engine, struct ticket *ticket);
+enum status admin_get_application(struct engine *engine, struct ticket *ticket);
+enum status admin_get_credential(struct engine *engine, struct ticket *ticket);
+enum status admin_list_tasks(struct engine *engine, struct ticket *ticket);
+enum status admin_list_objects(struct engine *engine, struct ticket *ticket);
+enum status admin_list_audit(struct engine *engine, struct ticket *ticket);
+enum status metrics_get(struct engine *engine, struct ticket *ticket);
 
 /* attempts.c: start, renew, finish, release. */
 enum status attempt_start(struct engine *engine, struct ticket *ticket);

@@ -104,6 +104,7 @@ static uint32_t task_add(struct state *state, const struct event *event) {
   task->application = object_find(state, &accepted->application_id);
   must(task->queue != 0 && task->application != 0);
   ready_attach(state, number, accepted);
+  listing_attach(state, number, accepted);
   return number;
 }
 
@@ -143,11 +144,16 @@ static void fold_task(struct state *state, const struct event *event) {
   ready_follow(state, number, before, event->time_us);
 }
 
+static void fold_audit(struct state *state, const struct event *event) {
+  object_at(state, object_find(state, &event->stream))->last_seq = event->seq;
+  listing_audit(state, event->seq);
+}
+
 void state_apply(struct state *state, const struct event *event) {
   if (stream_is_task(state, event))
     fold_task(state, event);
   else if (event->type == EVENT_audit_recorded)
-    object_at(state, object_find(state, &event->stream))->last_seq = event->seq;
+    fold_audit(state, event);
   else
     fold_object(state, event);
   receipt_add(state, &event->common.identity, event->seq);

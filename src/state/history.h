@@ -26,14 +26,21 @@ void history_free(struct history *history);
 /* One decoded event. CORRUPT when it is not there or damaged. */
 enum status history_event(struct history *history, struct record_source source, uint64_t seq, struct event *ret_event);
 
-/* The seqs of the events of one object's stream, oldest first, up to and with seq (whatever the object is). *ret_seqs is owned by
- * history and valid until its next use. NOT_FOUND: no such record. CORRUPT: the chain is broken. NO_MEMORY. */
+/* The seqs of the events of one object's stream, oldest first, up to and with seq (whatever the object is). *ret_seqs is owned
+ * by history and valid until its next use. NOT_FOUND: no such record. CORRUPT: the chain is broken. NO_MEMORY. */
 enum status history_chain(struct history *history, struct record_source source, uint64_t seq, const uint64_t **ret_seqs,
                           size_t *ret_count);
 
 /* Folds the events of the task whose newest is (or is before) last_seq: the task as it stood then. Indexes (queue, application,
  * handler) are 0. NOT_FOUND: seq is no event of a task. CORRUPT, NO_MEMORY. */
 enum status history_task_at(struct history *history, struct record_source source, uint64_t seq, struct task *ret_task);
+
+/* The same for the other objects: as configured then; counts and all that is live are 0. queue_ids of a credential is NULL. */
+enum status history_queue_at(struct history *history, struct record_source source, uint64_t seq, struct queue *ret_queue);
+enum status history_application_at(struct history *history, struct record_source source, uint64_t seq,
+                                   struct application *ret_application);
+enum status history_credential_at(struct history *history, struct record_source source, uint64_t seq,
+                                  struct credential *ret_credential);
 
 /* The snapshot with its texts. Spans live as long as the source's records. CORRUPT. */
 enum status history_document(struct history *history, struct record_source source, const struct task *task,

@@ -14,6 +14,8 @@ struct object {
   struct id id;
   uint64_t last_seq;
   enum object_kind kind;
+  uint32_t newest;      /* queue: its newest task */
+  struct heap waiting;  /* queue: its waiting tasks by available_at */
   union {
     struct application application;
     struct credential credential;
@@ -29,6 +31,10 @@ struct task_node {
   uint32_t key;              /* number of the key slot while unfinished; 0: none */
   uint32_t instance;         /* holder; 0: none */
   uint32_t held_next, held_prev;
+  uint32_t waiting_position; /* in its queue's heap of waiting tasks */
+  uint32_t queue_older;      /* the task before it in its queue; 0: none */
+  uint32_t business_older;   /* the task before it with the same hash of its business key; 0: none */
+  uint32_t handler_hash;     /* of handler alone: most tasks of others are passed over without reading the log */
   bool aside;                /* stands in its key's heap, not in the bucket's */
 };
 
@@ -62,6 +68,9 @@ struct state {
   struct pool instances;  /* struct instance */
   struct index instance_ids;
   struct heap timers;
+  struct index business_keys; /* hash of namespace and business key -> newest task */
+  uint64_t *audits;           /* seqs of audit records whose target is no task, oldest first */
+  uint64_t audit_count, audit_capacity;
   uint64_t ready_count;   /* over all buckets */
 };
 
@@ -85,6 +94,10 @@ void ready_attach(struct state *state, uint32_t number, const struct event_task_
 void ready_follow(struct state *state, uint32_t number, enum task_state before, int64_t time_us);
 void ready_queue_changed(struct state *state, uint32_t queue);
 void timer_set(struct state *state, uint32_t number, int64_t now_us);
+
+/* listing.c: a new task takes its place in the lists. */
+void listing_attach(struct state *state, uint32_t number, const struct event_task_accepted *accepted);
+void listing_audit(struct state *state, uint64_t seq);
 
 /* instances.c */
 void instance_hold(struct state *state, uint32_t number, const struct event_task_leased *leased);

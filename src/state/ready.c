@@ -18,6 +18,10 @@ static int ready_tie(void *context, uint32_t a, uint32_t b) {
 static struct heap_owner timer_owner(const struct state *state) {
   return (struct heap_owner){timer_position, NULL, (void *)(uintptr_t)state};
 }
+static uint32_t *waiting_position(void *context, uint32_t number) { return &node_at(context, number)->waiting_position; }
+static struct heap_owner waiting_owner(const struct state *state) {
+  return (struct heap_owner){waiting_position, NULL, (void *)(uintptr_t)state};
+}
 static struct heap_owner ready_owner(const struct state *state) {
   return (struct heap_owner){ready_position, ready_tie, (void *)(uintptr_t)state};
 }
@@ -252,6 +256,12 @@ void ready_follow(struct state *state, uint32_t number, enum task_state before, 
       key_wake(state, slot);
     }
   }
+  struct heap_owner waiting = waiting_owner(state);
+  struct heap *queue_waiting = &object_at(state, node->task.queue)->waiting;
+  if (after == TASK_WAITING)
+    heap_put(queue_waiting, &waiting, number, node->task.available_at);
+  else
+    heap_remove(queue_waiting, &waiting, number);
   if (after == TASK_WAITING && node->task.available_at <= time_us) ready_enter(state, number);
   timer_set(state, number, time_us);
   if (task_state_is_terminal(after) && !task_state_is_terminal(before)) ready_detach(state, number);

@@ -23,6 +23,7 @@ static void free_owned(struct state *state) {
   while (index_each(&state->object_ids, &at, &key, &value)) {
     struct object *object = object_at(state, (uint32_t)value);
     if (object->kind == OBJECT_CREDENTIAL) free(object->as.credential.queue_ids);
+    heap_clear(&object->waiting);
   }
   for (at = 0; index_each(&state->bucket_keys, &at, &key, &value);) {
     struct bucket_node *node = bucket_at(state, (uint32_t)value);
@@ -46,6 +47,8 @@ void state_free(struct state *state) {
   index_clear(&state->bucket_keys);
   index_clear(&state->key_ids);
   index_clear(&state->instance_ids);
+  index_clear(&state->business_keys);
+  free(state->audits);
   heap_clear(&state->timers);
   free(state);
 }
@@ -121,4 +124,17 @@ void state_each_credential(const struct state *state, void (*visit)(void *contex
     const struct object *object = object_at(state, (uint32_t)value);
     if (object->kind == OBJECT_CREDENTIAL) visit(context, &object->as.credential);
   }
+}
+
+void state_each_queue(const struct state *state, void (*visit)(void *context, const struct queue *queue), void *context) {
+  for (uint32_t number = 1; number <= state->objects.used; number++) {
+    const struct object *object = object_at(state, number);
+    if (object->kind == OBJECT_QUEUE) visit(context, &object->as.queue);
+  }
+}
+
+uint32_t state_queue_count(const struct state *state) {
+  uint32_t count = 0;
+  for (uint32_t number = 1; number <= state->objects.used; number++) count += object_at(state, number)->kind == OBJECT_QUEUE;
+  return count;
 }

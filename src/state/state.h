@@ -7,6 +7,8 @@
 #include <stdint.h>
 
 #include "base/status.h"
+#include "core/answer.h"
+#include "core/command.h"
 #include "core/event.h"
 #include "core/model.h"
 #include "state/history.h"
@@ -43,6 +45,8 @@ bool credential_reaches(const struct credential *credential, const struct id *qu
 /* Calls visit for every credential. */
 void state_each_credential(const struct state *state, void (*visit)(void *context, const struct credential *credential),
                            void *context);
+void state_each_queue(const struct state *state, void (*visit)(void *context, const struct queue *queue), void *context);
+uint32_t state_queue_count(const struct state *state);
 uint64_t state_task_count(const struct state *state);
 
 /* The receipt of an operation identity: the event that carries it, decoded (spans as history_event says). END: none. CORRUPT. */
@@ -84,6 +88,23 @@ uint32_t state_bucket_first(struct state *state, uint32_t number);
 int64_t state_ready_key(const struct state *state, uint32_t task_number);
 /* Tasks that stand ready in all buckets. */
 uint64_t state_ready_count(const struct state *state);
+
+/* ---- Lists ---- */
+
+/* Newest first, behind after (zero: from the newest). Only tasks of the namespace in queues that the credential reaches. Looks at a bounded
+ * number of tasks a call: *ret_list may hold fewer rows than the limit and yet say that more follow. INVALID_ARGUMENT: after is no task.
+ * CORRUPT. ret_list->of.tasks is allocated (free). */
+enum status state_list_tasks(const struct state *state, const struct id *namespace_id, const struct credential *credential,
+                             const struct list_tasks_command *filters, struct history *history, struct record_source source,
+                             struct answer_list *ret_list, struct fault *fault);
+/* Objects of the namespace, oldest first. Queues: only those that the credential reaches. */
+enum status state_list_objects(const struct state *state, const struct id *namespace_id, const struct credential *credential,
+                               const struct list_objects_command *command, struct answer_list *ret_list, struct fault *fault);
+/* Administrative audit records of the namespace, newest first. */
+enum status state_list_audit(const struct state *state, const struct id *namespace_id, const struct list_audit_command *command,
+                             struct history *history, struct record_source source, struct answer_list *ret_list);
+/* available_at of the waiting task of the queue that waits longest; 0: none waits. */
+int64_t state_oldest_waiting(const struct state *state, const struct id *queue_id);
 
 /* ---- Instances: who holds which attempts ---- */
 

@@ -1,5 +1,5 @@
-/* The desk of a worker, message by message, with no server, no socket and no clock: what is sent, when a handler may run, and what is
- * repeated after a broken connection. */
+/* The desk of a worker, message by message, with no server, no socket and no clock: what is sent, when a handler may run, and
+ * what is repeated after a broken connection. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -143,7 +143,8 @@ static void assign_as(struct rig *rig, const char *task, const char *attempt, co
       "{\"type\":\"task.assign\",\"task\":{\"id\":\"%s\",\"namespace_id\":\"" QUEUE "\",\"queue_id\":\"" QUEUE
       "\",\"state\":\"LEASED\",\"revision\":\"2\",\"handler\":\"%s\",\"handler_version\":\"v1\",\"payload_version\":\"v1\","
       "\"payload\":{\"n\":9007199254740993},\"deadline_at\":\"%s\",\"updated_at\":\"%s\"},"
-      "\"attempt\":{\"attempt_id\":\"%s\",\"number\":1,\"epoch\":\"7\",\"lease_expires_at\":\"%s\",\"attempt_timeout_ms\":10000}}",
+      "\"attempt\":{\"attempt_id\":\"%s\",\"number\":1,\"epoch\":\"7\",\"lease_expires_at\":\"%s\",\"attempt_timeout_ms\":"
+      "10000}}",
       task, handler, server_time(rig, 60000, deadline), server_time(rig, 0, updated), attempt,
       server_time(rig, lease_ms, expires));
 }
@@ -200,7 +201,8 @@ static void hello_says_who_and_what(void **state) {
   char expected[text_max];
   (void)snprintf(expected, sizeof expected,
                  "{\"type\":\"worker.hello\",\"message_id\":\"%s\",\"instance_id\":\"000000000000000000000000000000d1\","
-                 "\"queue_ids\":[\"" QUEUE "\"],\"handlers\":[{\"handler\":\"text.normalize\",\"handler_version\":\"v1\"}],"
+                 "\"queue_ids\":[\"" QUEUE
+                 "\"],\"handlers\":[{\"handler\":\"text.normalize\",\"handler_version\":\"v1\"}],"
                  "\"capacity\":4}",
                  rig.hello_id);
   assert_string_equal(rig.sent[0].whole, expected);
@@ -401,7 +403,8 @@ static void a_report_after_the_lease_is_an_unknown(void **state) {
     struct sdk_held *held = run_one(&rig);
     rig.now_ms += cases[i].after_ms;
     if (cases[i].ended) {
-      say(&rig, "{\"type\":\"attempt.ended\",\"task_id\":\"" TASK "\",\"attempt_id\":\"" ATTEMPT "\",\"ended_by\":\"REVOKED\"}");
+      say(&rig,
+          "{\"type\":\"attempt.ended\",\"task_id\":\"" TASK "\",\"attempt_id\":\"" ATTEMPT "\",\"ended_by\":\"REVOKED\"}");
     }
     finish(&rig, held);
     flush(&rig);
@@ -411,8 +414,8 @@ static void a_report_after_the_lease_is_an_unknown(void **state) {
     assert_int_equal(rig.desk.stats.lost, late ? 1 : 0);
     if (late) {
       assert_string_equal(rig.sent[0].code, "LEASE_LOST");
-      assert_non_null(strstr(rig.sent[0].whole,
-                             "\"details\":{\"handler_outcome\":\"SUCCEEDED\",\"handler_result\":{\"ok\":true}}"));
+      assert_non_null(
+          strstr(rig.sent[0].whole, "\"details\":{\"handler_outcome\":\"SUCCEEDED\",\"handler_result\":{\"ok\":true}}"));
       confirm(&rig, rig.sent[0].message_id, "EVIDENCE");
       assert_int_equal(rig.desk.stats.evidence, 1);
     }
@@ -609,13 +612,15 @@ static void reports_become_messages(void **state) {
     const char *tail; /* of the message, from the outcome on */
   } cases[] = {
       {0, ORBIT_UNKNOWN, "UNKNOWN\",\"error\":{\"code\":\"NO_REPORT\",\"message\":\"the handler returned without a report\"}}"},
-      {0, ORBIT_SUCCEEDED, "UNKNOWN\",\"error\":{\"code\":\"NO_REPORT\",\"message\":\"the handler returned without a report\"}}"},
+      {0, ORBIT_SUCCEEDED,
+       "UNKNOWN\",\"error\":{\"code\":\"NO_REPORT\",\"message\":\"the handler returned without a report\"}}"},
       {1, ORBIT_FAILED, "FAILED\",\"retryable\":true,\"error\":{\"code\":\"TEMPORARY_REJECTION\",\"details\":{\"a\":1.10}}}"},
       {1, ORBIT_UNKNOWN, "UNKNOWN\",\"error\":{\"code\":\"NO_REPORT\",\"message\":\"the handler returned without a report\"}}"},
       {2, ORBIT_FAILED, "FAILED\",\"error\":{\"code\":\"BROKEN\",\"message\":\"it \\\"broke\\\"\"}}"},
       {3, ORBIT_UNKNOWN, "UNKNOWN\",\"error\":{\"code\":\"TIMED_OUT\"}}"},
       {4, ORBIT_UNKNOWN,
-       "UNKNOWN\",\"error\":{\"code\":\"INVALID_REPORT\",\"message\":\"the handler gave a result that is not JSON, null, or too "
+       "UNKNOWN\",\"error\":{\"code\":\"INVALID_REPORT\",\"message\":\"the handler gave a result that is not JSON, null, or "
+       "too "
        "large\"}}"},
       {5, ORBIT_UNKNOWN,
        "UNKNOWN\",\"error\":{\"code\":\"INVALID_REPORT\",\"message\":\"the handler confirmed a cancellation that nobody asked "

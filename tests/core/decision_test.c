@@ -2,6 +2,8 @@
 #include "core/decision.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/time_text.h"
 #include "core/backoff.h"
@@ -227,6 +229,80 @@ static void every_combination(void **state) {
   assert_int_equal(checked, 8 * 9 * 5 * 4 * 5);
 }
 
+/* ---- the document ---- */
+
+static const char *const fact_texts[] = {
+    [FACT_SUCCEEDED] = "succeeded",
+    [FACT_FAILED] = "failed",
+    [FACT_FAILED_RETRYABLE] = "failed, retryable",
+    [FACT_UNKNOWN] = "unknown",
+    [FACT_CANCELLED] = "cancelled",
+    [FACT_LEASE_EXPIRED] = "lease expired unstarted",
+    [FACT_RELEASED] = "released unstarted",
+    [FACT_WAITING_EXPIRED] = "waiting task out of time",
+    [FACT_CANCEL] = "cancel of a waiting or leased task",
+};
+
+/* A cell fits what it names, and everything when it says "any". */
+static bool cell_fits(const char *cell, const char *text) { return strcmp(cell, "any") == 0 || strcmp(cell, text) == 0; }
+static const char *yes_text(bool value) { return value ? "yes" : "no"; }
+
+/* Every case that fits the row must come out as the row says. Returns how many there were. */
+static unsigned check_document_row(char cells[7][64]) {
+  unsigned count = 0;
+  for (enum fact fact = FACT_SUCCEEDED; fact <= FACT_CANCEL; fact++) {
+    if (strcmp(cells[0], fact_texts[fact]) != 0) continue;
+    for (unsigned bits = 0; bits < 32; bits++) {
+      struct decision_case c = {.fact = fact,
+                                .safety = bits & 1 ? I : R,
+                                .uncertain = bits >> 1 & 1,
+                                .cancel = bits >> 2 & 1,
+                                .count = bits & 8 ? 3 : 1,
+                                .max = 3,
+                                .deadline = bits & 16 ? equal : fits,
+                                .start_deadline = none};
+      if (fact == FACT_WAITING_EXPIRED && !(bits & 16)) c.start_deadline = equal; /* else it would not be out of time */
+      bool may_retry = fact != FACT_WAITING_EXPIRED && !c.cancel && c.count < c.max && c.deadline > 0;
+      if (!cell_fits(cells[1], recovery_safety_text(c.safety)) || !cell_fits(cells[2], yes_text(c.uncertain)) ||
+          !cell_fits(cells[3], yes_text(may_retry)))
+        continue;
+      struct decision_input input = input_of(&c, 500, 2000);
+      struct decision_result result = decision_make(&input);
+      const char *obstacle = fact == FACT_WAITING_EXPIRED ? (bits & 16 ? "DEADLINE_EXCEEDED" : "START_DEADLINE_EXCEEDED")
+                             : c.cancel                   ? "CANCEL_REQUESTED"
+                             : c.count == c.max           ? "ATTEMPT_LIMIT"
+                                                          : "DEADLINE_EXCEEDED";
+      assert_string_equal(task_state_text(result.state), cells[4]);
+      assert_string_equal(decision_text(result.decision), strcmp(cells[5], "obstacle") == 0 ? obstacle : cells[5]);
+      assert_string_equal(yes_text(result.effect_uncertain), cells[6]);
+      count++;
+    }
+  }
+  return count;
+}
+
+static void the_document_says_the_same(void **state) {
+  (void)state;
+  FILE *page = fopen(ORBIT_SOURCE_DIR "/schema/semantics.md", "r");
+  char line[400], cells[7][64];
+  unsigned document_rows = 0, cases = 0;
+  assert_non_null(page);
+  while (fgets(line, sizeof line, page) != NULL) {
+    if (sscanf(line, "| %63[^|] | %63[^|] | %63[^|] | %63[^|] | %63[^|] | %63[^|] | %63[^|] |", cells[0], cells[1], cells[2],
+               cells[3], cells[4], cells[5], cells[6]) != 7)
+      continue;
+    for (unsigned i = 0; i < 7; i++) cells[i][strcspn(cells[i], "|")] = 0;
+    for (unsigned i = 0; i < 7; i++)
+      for (size_t size = strlen(cells[i]); size > 0 && cells[i][size - 1] == ' '; size--) cells[i][size - 1] = 0;
+    unsigned count = check_document_row(cells);
+    document_rows += count > 0;
+    cases += count;
+  }
+  (void)fclose(page);
+  assert_int_equal(document_rows, 27); /* as many as the program has */
+  assert_int_equal(cases, 9 * 32);     /* each case fits exactly one */
+}
+
 static void largest_numbers_do_not_overflow(void **state) {
   (void)state;
   struct decision_input input = {.fact = FACT_FAILED_RETRYABLE,
@@ -282,6 +358,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_row),
       cmocka_unit_test(every_combination),
+      cmocka_unit_test(the_document_says_the_same),
       cmocka_unit_test(largest_numbers_do_not_overflow),
       cmocka_unit_test(hundred_attempts_with_the_largest_delays),
   };

@@ -2,25 +2,36 @@
 #include "core/transition.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/model.h"
 #include "support/support.h"
 
-/* One character a cell: where the event leads from the state of the column; lower case: it stays, the revision too.
- *                            (none) WAITING LEASED RUNNING NEEDS_REVIEW SUCCEEDED FAILED CANCELLED */
+/* One character a cell: where the event leads from the state of the column; lower case: it stays, the revision too. Columns: no
+ * task yet, WAITING, LEASED, RUNNING, NEEDS_REVIEW, SUCCEEDED, FAILED, CANCELLED. B: both SUCCEEDED and FAILED. */
 static const struct {
   const char *event;
   const char *cells;
 } table[] = {
-    {"task.accepted", "W - - - - - - -"},         {"task.leased", "- L - - - - - -"},
-    {"task.started", "- - R - - - - -"},          {"attempt.result", "- - - r - - - -"},
-    {"attempt.ended", "- - l r - - - -"},         {"task.requeued", "- - W W - - - -"},
-    {"task.succeeded", "- - - S - - - -"},        {"task.failed", "- F F F - - - -"},
-    {"task.review_required", "- N N N - - - -"},  {"task.cancelled", "- C C C - - - -"},
-    {"task.cancel_requested", "- w l R N - - -"}, {"task.reviewed", "- - - - B - - -"}, /* both SUCCEEDED and FAILED */
-    {"task.retried", "- - - - - - f c"},          {"evidence.recorded", "- w l r n s f c"},
-    {"audit.recorded", "- w l r n s f c"},
+    /* clang-format off */
+    /*                         - W L R N S F C */
+    {"task.accepted",         "W - - - - - - -"},
+    {"task.leased",           "- L - - - - - -"},
+    {"task.started",          "- - R - - - - -"},
+    {"attempt.result",        "- - - r - - - -"},
+    {"attempt.ended",         "- - l r - - - -"},
+    {"task.requeued",         "- - W W - - - -"},
+    {"task.succeeded",        "- - - S - - - -"},
+    {"task.failed",           "- F F F - - - -"},
+    {"task.review_required",  "- N N N - - - -"},
+    {"task.cancelled",        "- C C C - - - -"},
+    {"task.cancel_requested", "- w l R N - - -"},
+    {"task.reviewed",         "- - - - B - - -"},
+    {"task.retried",          "- - - - - - f c"},
+    {"evidence.recorded",     "- w l r n s f c"},
+    {"audit.recorded",        "- w l r n s f c"},
+    /* clang-format on */
 };
 
 static const char letters[] = "-WLRNSFC";
@@ -63,6 +74,30 @@ static void rows_are_as_many_as_cells(void **state) {
       assert_false(rows[i].from == rows[k].from && rows[i].event == rows[k].event && rows[i].to == rows[k].to);
 }
 
+/* The cell as schema/semantics.md writes it. */
+static const char *cell_text(char cell) {
+  if (cell == '-') return "–";
+  if (cell == 'B') return "SUCCEEDED or FAILED";
+  for (unsigned to = TASK_WAITING; to < TASK_ENUM_END; to++)
+    if (letters[to] == cell) return task_state_text((enum task_state)to);
+  return "stays";
+}
+
+static void the_document_says_the_same(void **state) {
+  (void)state;
+  struct bytes page = test_file_read(ORBIT_SOURCE_DIR "/schema/semantics.md");
+  assert_non_null(page.data);
+  for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+    char row[300];
+    size_t used = (size_t)snprintf(row, sizeof row, "\n| %s |", table[i].event);
+    for (const char *cell = table[i].cells; *cell != 0; cell++)
+      if (*cell != ' ') used += (size_t)snprintf(row + used, sizeof row - used, " %s |", cell_text(*cell));
+    (void)snprintf(row + used, sizeof row - used, "\n");
+    if (memmem(page.data, page.size, row, strlen(row)) == NULL) fail_msg("schema/semantics.md has no row:%s", row);
+  }
+  free((void *)(uintptr_t)page.data);
+}
+
 static void a_terminal_task_never_changes(void **state) {
   (void)state;
   size_t count;
@@ -75,6 +110,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_cell),
       cmocka_unit_test(rows_are_as_many_as_cells),
+      cmocka_unit_test(the_document_says_the_same),
       cmocka_unit_test(a_terminal_task_never_changes),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

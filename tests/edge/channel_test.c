@@ -153,12 +153,14 @@ static void a_full_array_is_answered_one_by_one(void **state) {
   fixture_open(&fixture);
   client_greet(&client, &fixture, HELLO);
   enum { count = worker_frame_messages_max };
-  char *text = malloc(count * 200), part[64];
+  const size_t room = count * 200;
+  char *text = malloc(room), part[64];
   assert_non_null(text);
   size_t used = 0;
   for (unsigned i = 0; i < count; i++)
-    used += (size_t)sprintf(text + used, "%s{\"type\":\"worker.capacity\",\"message_id\":\"%032x\",\"capacity\":9}",
-                            i == 0 ? "[" : ",", i + 1);
+    used +=
+        (size_t)snprintf(text + used, room - used, "%s{\"type\":\"worker.capacity\",\"message_id\":\"%032x\",\"capacity\":9}",
+                         i == 0 ? "[" : ",", i + 1);
   text[used++] = ']';
   client_send_frame(&client, FRAME_TEXT, true, text, used);
   free(text);
@@ -329,20 +331,21 @@ static void a_worker_that_does_not_read_is_closed_and_loses_nothing(void **state
   client_open_as(&client, &fixture, 4096);
   client_say(&client, HELLO);
   client_expect(&client, "worker.welcome");
-  char *frame = malloc(worker_frame_messages_max * 300);
+  const size_t room = worker_frame_messages_max * 300;
+  char *frame = malloc(room);
   assert_non_null(frame);
   size_t used = 0;
   for (unsigned i = 0; i < worker_frame_messages_max; i++)
     used +=
-        (size_t)sprintf(frame + used,
-                        "%s{\"type\":\"task.start\",\"message_id\":\"%032x\",\"task_id\":\"%032x\",\"attempt_id\":\"%032x\","
-                        "\"epoch\":\"1\"}",
-                        i == 0 ? "[" : ",", i + 1, i + 1, i + 1);
+        (size_t)snprintf(frame + used, room - used,
+                         "%s{\"type\":\"task.start\",\"message_id\":\"%032x\",\"task_id\":\"%032x\",\"attempt_id\":\"%032x\","
+                         "\"epoch\":\"1\"}",
+                         i == 0 ? "[" : ",", i + 1, i + 1, i + 1);
   frame[used++] = ']';
   /* 1,000 frames would be answered with more than 60 MiB; the sockets hold a few MiB, the session 4 MiB. */
   for (unsigned n = 0; n < 1000 && channel_sessions(fixture.channel) == 1; n++) {
-    struct pollfd room = {.fd = client.fd, .events = POLLOUT};
-    if (poll(&room, 1, client_wait_ms) != 1 || (room.revents & (POLLERR | POLLHUP)) != 0) break;
+    struct pollfd wait = {.fd = client.fd, .events = POLLOUT};
+    if (poll(&wait, 1, client_wait_ms) != 1 || (wait.revents & (POLLERR | POLLHUP)) != 0) break;
     client_send_frame(&client, FRAME_TEXT, true, frame, used);
   }
   free(frame);

@@ -27,6 +27,7 @@
 #define TOKEN_ALL "orbit_all"     /* submit and read, every queue */
 #define TOKEN_READ "orbit_read"   /* read only */
 #define TOKEN_SCOPED "orbit_b"    /* submit and read, queue B only */
+#define TOKEN_WORK "orbit_work"   /* consume, every queue */
 #define TOKEN_OTHER "orbit_other" /* submit and read in another namespace */
 
 enum { client_wait_ms = 10000 };
@@ -101,6 +102,7 @@ static inline void fixture_genesis(struct journal *journal) {
   fixture_credential(&commit, 0xc01, 0x100, TOKEN_ALL, read | submit, NULL);
   fixture_credential(&commit, 0xc02, 0x100, TOKEN_READ, read, NULL);
   fixture_credential(&commit, 0xc03, 0x100, TOKEN_SCOPED, read | submit, &queue_b);
+  fixture_credential(&commit, 0xc05, 0x100, TOKEN_WORK, UINT64_C(1) << PERMISSION_TASKS_CONSUME, NULL);
   fixture_credential(&commit, 0xc04, 0x200, TOKEN_OTHER, read | submit, NULL);
   assert_int_equal(journal_commit(journal, &commit, &fault), STATUS_OK);
   commit_clear(&commit);
@@ -166,6 +168,13 @@ static inline void fixture_close(struct fixture *fixture) {
 }
 
 /* ---- The client ---- */
+
+/* Keeps a text that the next call would overwrite; it must fit. */
+static inline void text_keep(char *out, size_t size, const char *text) {
+  assert_non_null(text);
+  assert_true(strlen(text) < size);
+  memcpy(out, text, strlen(text) + 1);
+}
 
 struct reply {
   int status; /* 0: the connection ended without one */
@@ -254,7 +263,7 @@ static inline const char *reply_text(const struct reply *reply, const char *name
 static inline void reply_check(const struct reply *reply) {
   char id[request_id_chars + 1];
   assert_non_null(reply_header(reply, "X-Request-Id"));
-  (void)snprintf(id, sizeof id, "%s", reply_header(reply, "X-Request-Id"));
+  text_keep(id, sizeof id, reply_header(reply, "X-Request-Id"));
   assert_string_equal(reply_header(reply, "Content-Type"), "application/json");
   assert_non_null(reply_text(reply, "request_id"));
   assert_string_equal(reply_text(reply, "request_id"), id);
@@ -272,7 +281,7 @@ static inline void client_exchange(const struct fixture *fixture, const char *te
 }
 
 static inline void client_get(const struct fixture *fixture, const char *token, const char *target, struct reply *reply) {
-  char text[1024];
+  char text[4096];
   (void)snprintf(text, sizeof text, "GET %s HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer %s\r\n\r\n", target, token);
   client_exchange(fixture, text, reply);
 }

@@ -108,8 +108,8 @@ static void test_library_faults(void **state) {
       {GET "Host: a\r\nno colon\r\n\r\n", 400, "INVALID_ARGUMENT"},
       {"POST /v1/tasks HTTP/1.1\r\nHost: a\r\nContent-Length: x\r\n\r\n", 400, "INVALID_ARGUMENT"},
       {"POST /v1/tasks HTTP/1.1\r\nHost: a\r\nContent-Length: 99999999999999999999\r\n\r\n", 413, "PAYLOAD_TOO_LARGE"},
-      {POST "Transfer-Encoding: chunked\r\n\r\nx\r\n", 400, "INVALID_ARGUMENT"},
-      {POST "Transfer-Encoding: chunked\r\n\r\n1\r\n{x", 400, "INVALID_ARGUMENT"},
+      {POST "Transfer-Encoding: chunked\r\n\r\nx\r\n\r\n", 400, "INVALID_ARGUMENT"},
+      {POST "Transfer-Encoding: chunked\r\n\r\n1\r\n{xx0\r\n\r\n", 400, "INVALID_ARGUMENT"},
       {"GET /healthz HTTP/3.0\r\nHost: a\r\n\r\n", 505, "INVALID_ARGUMENT"},
   };
   struct reply reply;

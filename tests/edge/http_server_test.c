@@ -79,7 +79,7 @@ static void test_submit_and_read(void **state) {
   assert_non_null(strstr(reply_body(&reply), "\"payload\":{\"n\":9007199254740993.10}"));
   assert_non_null(strstr(reply_body(&reply), "\"deduplicated\":false}}"));
   assert_string_equal(reply_text(&reply, "state"), "WAITING");
-  (void)snprintf(id, sizeof id, "%s", reply_text(&reply, "id"));
+  text_keep(id, sizeof id, reply_text(&reply, "id"));
 
   client_submit(fixture, TOKEN_ALL, "read-1", SUBMISSION(QUEUE_A, "{\"n\":9007199254740993.10}"), &again);
   reply_check(&again);
@@ -125,7 +125,7 @@ static void test_scope(void **state) {
   char id[64], target[256];
   client_submit(fixture, TOKEN_ALL, "scope-1", SUBMISSION(QUEUE_A, "1"), &reply);
   assert_int_equal(reply.status, 201);
-  (void)snprintf(id, sizeof id, "%s", reply_text(&reply, "id"));
+  text_keep(id, sizeof id, reply_text(&reply, "id"));
   for (size_t i = 0; i < 2; i++) {
     for (size_t j = 0; j < 3; j++) {
       (void)snprintf(target, sizeof target, "/v1/tasks/%s%s", id, ends[j]);
@@ -238,7 +238,7 @@ static void test_keep_alive(void **state) {
     reply_check(&reply);
     assert_int_equal(reply.status, statuses[i]);
     assert_string_not_equal(reply_text(&reply, "request_id"), last);
-    (void)snprintf(last, sizeof last, "%s", reply_text(&reply, "request_id"));
+    text_keep(last, sizeof last, reply_text(&reply, "request_id"));
   }
   guard_close(&fd);
 }
@@ -260,7 +260,7 @@ static void test_pipelined(void **state) {
     reply_check(&reply);
     assert_int_equal(reply.status, i % 2 == 0 ? 201 : 200);
     if (i % 2 == 1) assert_string_equal(reply_text(&reply, "id"), first);
-    (void)snprintf(first, sizeof first, "%s", reply_text(&reply, "id"));
+    text_keep(first, sizeof first, reply_text(&reply, "id"));
   }
   guard_close(&fd);
 }

@@ -51,7 +51,8 @@ static struct event *begin(struct making *making, struct event_list *list, enum 
 
 static void end(struct making *making, struct event_list *list, const char *action, const struct id *namespace_id) {
   struct event *first = &list->events[0];
-  struct event *audit = event_list_add(list, EVENT_audit_recorded, &first->stream, &first->common.operation_id, &making->node_id);
+  struct event *audit =
+      event_list_add(list, EVENT_audit_recorded, &first->stream, &first->common.operation_id, &making->node_id);
   audit->common.revision = 1;
   add(making, first);
   audit->body.audit_recorded.audit_id = audit_id_make(making->now_us, making->commit.first_seq + making->commit.count);
@@ -113,7 +114,8 @@ struct credentials_file {
 };
 
 /* Made anew, mode 0600, synced before the log says that the token is valid. Never written over. */
-static bool write_credentials(struct credentials_file *file, const char *url, const struct objects *objects, const char *token) {
+static bool write_credentials(struct credentials_file *file, const char *url, const struct objects *objects,
+                              const char *token) {
   struct buffer text;
   buffer_init(&text, 8192);
   buffer_append_char(&text, '{');
@@ -140,7 +142,8 @@ static uint64_t bit(enum permission permission) { return UINT64_C(1) << permissi
 static uint64_t dev_permissions(bool recovery_access) {
   uint64_t permissions = bit(PERMISSION_TASKS_SUBMIT) | bit(PERMISSION_TASKS_READ) | bit(PERMISSION_TASKS_CANCEL) |
                          bit(PERMISSION_TASKS_CONSUME) | bit(PERMISSION_QUEUES_READ) | bit(PERMISSION_EVENTS_READ);
-  if (recovery_access) permissions |= bit(PERMISSION_TASKS_REVIEW) | bit(PERMISSION_TASKS_RETRY) | bit(PERMISSION_TASKS_AUDIT_READ);
+  if (recovery_access)
+    permissions |= bit(PERMISSION_TASKS_REVIEW) | bit(PERMISSION_TASKS_RETRY) | bit(PERMISSION_TASKS_AUDIT_READ);
   return permissions;
 }
 
@@ -168,7 +171,8 @@ static bool make_all(struct making *making, const struct init_options *options, 
 }
 
 static int init_log(struct journal *journal, const struct init_options *options) {
-  struct credentials_file files[3] = {{options->credentials, false}, {options->admin_credentials, false}, {options->root_credentials, false}};
+  struct credentials_file files[3] = {
+      {options->credentials, false}, {options->admin_credentials, false}, {options->root_credentials, false}};
   struct making making = {.state = state_new(), .node_id = journal_node_id(journal)};
   struct fault fault = {0};
   struct timespec now;
@@ -225,28 +229,48 @@ static const struct argp_option option_rows[] = {
 static error_t take_option(int key, char *argument, struct argp_state *state) {
   struct init_options *options = state->input;
   switch (key) {
-    case key_data: options->data = argument; break;
-    case key_dev: options->dev = true; break;
-    case key_recovery: options->recovery_access = true; break;
-    case key_admin: options->admin_credentials = argument; break;
-    case key_root: options->root_credentials = argument; break;
-    case key_url: options->url = argument; break;
-    case key_credentials: options->credentials = argument; break;
-    case ARGP_KEY_ARG: argp_error(state, "unexpected argument \"%s\"", argument); break;
+    case key_data:
+      options->data = argument;
+      break;
+    case key_dev:
+      options->dev = true;
+      break;
+    case key_recovery:
+      options->recovery_access = true;
+      break;
+    case key_admin:
+      options->admin_credentials = argument;
+      break;
+    case key_root:
+      options->root_credentials = argument;
+      break;
+    case key_url:
+      options->url = argument;
+      break;
+    case key_credentials:
+      options->credentials = argument;
+      break;
+    case ARGP_KEY_ARG:
+      argp_error(state, "unexpected argument \"%s\"", argument);
+      break;
     case ARGP_KEY_END:
       if (options->data == NULL) argp_error(state, "--data DIR is missing");
-      if (!options->dev && options->root_credentials == NULL) argp_error(state, "say --dev, or --root-credentials FILE, or both");
+      if (!options->dev && options->root_credentials == NULL)
+        argp_error(state, "say --dev, or --root-credentials FILE, or both");
       if (options->dev != (options->credentials != NULL)) argp_error(state, "--dev and --credentials FILE go together");
       if (!options->dev && (options->recovery_access || options->admin_credentials != NULL))
         argp_error(state, "--recovery-access and --admin-credentials go with --dev");
       break;
-    default: return ARGP_ERR_UNKNOWN;
+    default:
+      return ARGP_ERR_UNKNOWN;
   }
   return 0;
 }
 
 int ctl_init(int argc, char **argv) {
-  static const struct argp argp = {option_rows, take_option, NULL, "Make a data directory with its first credentials. Refuses one that holds a log.", NULL, NULL, NULL};
+  static const struct argp argp = {
+      option_rows, take_option, NULL, "Make a data directory with its first credentials. Refuses one that holds a log.",
+      NULL,        NULL,        NULL};
   struct init_options options = {.data = getenv("ORBIT_DATA"), .url = getenv("ORBIT_URL")};
   if (options.url == NULL) options.url = "http://127.0.0.1:8080";
   (void)argp_parse(&argp, argc, argv, 0, NULL, &options);

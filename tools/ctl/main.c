@@ -1,7 +1,11 @@
 /* orbitctl: people at a terminal, and scripts. */
+#include <errno.h>
+#include <inttypes.h>
+#include <locale.h>
 #include <sodium.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "ctl.h"
@@ -22,6 +26,15 @@ int ctl_say(int code, const char *format, ...) {
   (void)fputc('\n', stderr);
   va_end(arguments);
   return code;
+}
+
+uint64_t ctl_number(const struct argp_state *state, const char *option, const char *text, uint64_t min, uint64_t max) {
+  char *end;
+  errno = 0;
+  uint64_t value = strtoull(text, &end, 10);
+  if (errno != 0 || text[0] < '0' || text[0] > '9' || *end != '\0' || value < min || value > max)
+    argp_error(state, "--%s \"%s\": a whole number from %" PRIu64 " to %" PRIu64, option, text, min, max);
+  return value;
 }
 
 static void list(FILE *out, const struct ctl_command *rows, const char *program) {
@@ -53,6 +66,7 @@ int ctl_dispatch(const struct ctl_command *rows, const char *program, int argc, 
 
 int main(int argc, char **argv) {
   argp_err_exit_status = exit_misuse;
+  (void)setlocale(LC_CTYPE, "C.UTF-8"); /* for the width of characters alone */
   if (sodium_init() < 0) return ctl_say(exit_cannot_run, "the kernel's random numbers cannot be had");
   return ctl_dispatch(commands, "orbitctl", argc, argv);
 }

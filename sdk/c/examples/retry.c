@@ -1,14 +1,15 @@
-/* A safe retry, whole: one program is producer and worker. It submits a task; the handler refuses the first call before it has had any
- * effect, and says that trying again is safe; Orbit waits and assigns the task again; the second call does the work. Then the
- * program looks at the history of the task and drains its worker.
+/* A safe retry, whole: one program is producer and worker. It submits a task; the handler refuses the first call before it has
+ * had any effect, and says that trying again is safe; Orbit waits and assigns the task again; the second call does the work.
+ * Then the program looks at the history of the task and drains its worker.
  *
  *     ORBIT_URL=http://127.0.0.1:8080 ORBIT_CREDENTIALS_FILE=worker.credentials.json retry
  *
  *     task=<id> state=SUCCEEDED attempts=2 first_retryable=true result={"text":"SAFE RETRY"}
  *     worker_drained=true started=2 confirmed=2 running=0
  *
- * Any other course ends with a message and exit code 1. Each run makes operation, handler and instance identities of its own, so that
- * runs side by side do not meet. The count of calls serves to inject one failure; it is no way to make a handler idempotent. */
+ * Any other course ends with a message and exit code 1. Each run makes operation, handler and instance identities of its own,
+ * so that runs side by side do not meet. The count of calls serves to inject one failure; it is no way to make a handler
+ * idempotent. */
 #include <ctype.h>
 #include <inttypes.h>
 #include <orbit.h>
@@ -38,8 +39,7 @@ struct run {
 static enum orbit_outcome normalize(const struct orbit_assignment *assignment, struct orbit_report *report) {
   static const char before[] = "{\"text\":\"", after[] = "\"}";
   const char *text = assignment->payload + strlen(before);
-  if (assignment->payload_size < strlen(before) + strlen(after) ||
-      strncmp(assignment->payload, before, strlen(before)) != 0) {
+  if (assignment->payload_size < strlen(before) + strlen(after) || strncmp(assignment->payload, before, strlen(before)) != 0) {
     return orbit_report_failure(report, "BAD_PAYLOAD", false, "the payload is not {\"text\":\"…\"}", NULL, 0);
   }
   size_t size = assignment->payload_size - strlen(before) - strlen(after);
@@ -138,8 +138,8 @@ static int submit(struct run *run) {
   request.payload_size = strlen(payload);
   request.recovery_safety = ORBIT_RECONCILE_ONLY;
   request.task_timeout_ms = 60000;
-  request.retry = (struct orbit_retry){
-      .max_attempts = 3, .initial_delay_ms = 500, .max_delay_ms = 2000, .attempt_timeout_ms = 10000};
+  request.retry =
+      (struct orbit_retry){.max_attempts = 3, .initial_delay_ms = 500, .max_delay_ms = 2000, .attempt_timeout_ms = 10000};
   if (orbit_submit_task(run->client, run->operation_key, &request, &run->task, &error) != ORBIT_OK) {
     return failed("submit", &error);
   }

@@ -105,7 +105,8 @@ struct orbit_client_options {
   uint32_t connect_timeout_ms; /* 0: 5,000 */
   uint32_t timeout_ms;         /* for a whole request and its answer; 0: 35,000 */
 };
-#define ORBIT_CLIENT_OPTIONS_INIT {sizeof(struct orbit_client_options), NULL, NULL, NULL, NULL, 0, 0}
+#define ORBIT_CLIENT_OPTIONS_INIT \
+  { sizeof(struct orbit_client_options), NULL, NULL, NULL, NULL, 0, 0 }
 
 /* Makes no connection yet. Proxies of the environment are not used. The client keeps copies of all texts; for
  * orbit_client_free. ORBIT_INVALID_ARGUMENT: url or token malformed. */
@@ -127,8 +128,8 @@ struct orbit_response {
   const char *data; /* the envelope's `data` as written, with a NUL after it; NULL where the answer has no envelope */
   size_t data_size;
 };
-int orbit_call(struct orbit_client *client, const char *method, const char *path, const char *idempotency_key,
-               const char *body, size_t body_size, struct orbit_response **ret_response, struct orbit_error *error);
+int orbit_call(struct orbit_client *client, const char *method, const char *path, const char *idempotency_key, const char *body,
+               size_t body_size, struct orbit_response **ret_response, struct orbit_error *error);
 void orbit_response_free(struct orbit_response *response);
 
 /* ---- Tasks ---- */
@@ -343,13 +344,13 @@ void orbit_server_info_free(struct orbit_server_info *info);
  * A worker holds one connection, on a thread of its own, and runs handlers on a pool of threads. For every task that Orbit
  * assigns it asks for the start grant, runs the handler once the grant is there, renews the lease at a third of its length, and
  * reports. When the connection breaks it connects again (with growing, jittered pauses, as the same instance) and repeats the
- * start and finish messages that have not been answered, each with the message id that it had: Orbit carries each out once, and the
- * handler is never called twice for one attempt.
+ * start and finish messages that have not been answered, each with the message id that it had: Orbit carries each out once, and
+ * the handler is never called twice for one attempt.
  *
- * A handler runs only with a start grant. It says what became of the work by what it returns; anything but a well-formed success,
- * failure or confirmed cancellation is reported as UNKNOWN, and so is whatever a handler says after its lease is over (what it
- * said is then kept in the report's details, for people). Orbit decides what follows, by the policy that the task was submitted
- * with. A handler must return; it must not end its thread. */
+ * A handler runs only with a start grant. It says what became of the work by what it returns; anything but a well-formed
+ * success, failure or confirmed cancellation is reported as UNKNOWN, and so is whatever a handler says after its lease is over
+ * (what it said is then kept in the report's details, for people). Orbit decides what follows, by the policy that the task was
+ * submitted with. A handler must return; it must not end its thread. */
 
 struct orbit_worker;
 struct orbit_report;
@@ -372,10 +373,9 @@ struct orbit_assignment {
   size_t task_json_size;
 };
 
-/* Called on a thread of the pool, for several attempts at once. Returns what one of the orbit_report_… functions returned last, or
- * ORBIT_UNKNOWN. */
-typedef enum orbit_outcome orbit_handler(void *context, const struct orbit_assignment *assignment,
-                                         struct orbit_report *report);
+/* Called on a thread of the pool, for several attempts at once. Returns what one of the orbit_report_… functions returned last,
+ * or ORBIT_UNKNOWN. */
+typedef enum orbit_outcome orbit_handler(void *context, const struct orbit_assignment *assignment, struct orbit_report *report);
 
 /* For use within a handler, on the report that it was given. Each replaces what was said before, copies its arguments, and
  * returns the outcome to return; ORBIT_UNKNOWN (with INVALID_REPORT as the code that people will see) where its arguments are
@@ -386,8 +386,8 @@ typedef enum orbit_outcome orbit_handler(void *context, const struct orbit_assig
 enum orbit_outcome orbit_report_success(struct orbit_report *report, const char *result, size_t result_size);
 enum orbit_outcome orbit_report_failure(struct orbit_report *report, const char *code, bool retryable, const char *message,
                                         const char *details, size_t details_size);
-enum orbit_outcome orbit_report_unknown(struct orbit_report *report, const char *code, const char *message,
-                                        const char *details, size_t details_size);
+enum orbit_outcome orbit_report_unknown(struct orbit_report *report, const char *code, const char *message, const char *details,
+                                        size_t details_size);
 /* Only after orbit_assignment_cancelled has been true; otherwise it is an UNKNOWN. code "CANCELLED" is usual. */
 enum orbit_outcome orbit_report_cancelled(struct orbit_report *report, const char *code, const char *message);
 
@@ -412,8 +412,8 @@ struct orbit_worker_options {
   uint32_t threads;    /* 1–1,000: handlers running at once; 0: capacity. Attempts without a thread wait unstarted. */
   uint32_t lease_ms;   /* 5,000–300,000; 0: the queue's */
   const char *ca_file; /* as for a client */
-  /* Called with a line of text, from the worker's threads; NULL: silence. It never holds a secret, and the function must not call
-   * this worker. */
+  /* Called with a line of text, from the worker's threads; NULL: silence. It never holds a secret, and the function must not
+   * call this worker. */
   void (*log)(void *log_context, int level, const char *line);
   void *log_context;
 };
@@ -437,9 +437,9 @@ int orbit_worker_wait_ready(struct orbit_worker *worker, uint64_t timeout_ms, st
  * ORBIT_STOPPED, ORBIT_WRONG_STATE. After ORBIT_OK the connection is closed and only orbit_worker_stop, _stats and _free
  * remain. Not from a handler. */
 int orbit_worker_drain(struct orbit_worker *worker, uint64_t timeout_ms, struct orbit_error *error);
-/* Starts the worker if need be and returns when it has ended: ORBIT_OK after a drain or a stop from another thread; ORBIT_STOPPED
- * with the reason when it cannot go on: the token was refused, the hello was refused, or another connection took over the
- * instance id. */
+/* Starts the worker if need be and returns when it has ended: ORBIT_OK after a drain or a stop from another thread;
+ * ORBIT_STOPPED with the reason when it cannot go on: the token was refused, the hello was refused, or another connection took
+ * over the instance id. */
 int orbit_worker_run(struct orbit_worker *worker, struct orbit_error *error);
 /* Closes the connection, waits for running handlers to return (their orbit_assignment_lost is true from now on), and ends the
  * threads. What was not reported ends by its lease. Not from a handler. Calling it again does nothing. */
@@ -448,22 +448,23 @@ void orbit_worker_stop(struct orbit_worker *worker);
 void orbit_worker_free(struct orbit_worker *worker);
 
 struct orbit_worker_stats {
-  size_t size;           /* ORBIT_WORKER_STATS_INIT sets it */
-  uint64_t assigned;     /* attempts that Orbit assigned */
-  uint64_t started;      /* start grants, each followed by one call of a handler */
+  size_t size;       /* ORBIT_WORKER_STATS_INIT sets it */
+  uint64_t assigned; /* attempts that Orbit assigned */
+  uint64_t started;  /* start grants, each followed by one call of a handler */
   uint64_t start_refused;
-  uint64_t running;      /* handlers running now */
-  uint64_t held;         /* attempts held now, in whatever state */
-  uint64_t confirmed;    /* reports that Orbit confirmed, failures and evidence too */
-  uint64_t evidence;     /* of these: kept as evidence alone */
-  uint64_t refused;      /* reports that Orbit refused for good */
-  uint64_t lost;         /* attempts whose lease ended before their handler returned */
-  uint64_t released;     /* attempts given back unstarted */
-  uint64_t connections;  /* welcomes received: 1, and one more for each reconnection */
-  bool connected;        /* welcomed and not disconnected since */
-  bool drained;          /* orbit_worker_drain has been fulfilled */
+  uint64_t running;     /* handlers running now */
+  uint64_t held;        /* attempts held now, in whatever state */
+  uint64_t confirmed;   /* reports that Orbit confirmed, failures and evidence too */
+  uint64_t evidence;    /* of these: kept as evidence alone */
+  uint64_t refused;     /* reports that Orbit refused for good */
+  uint64_t lost;        /* attempts whose lease ended before their handler returned */
+  uint64_t released;    /* attempts given back unstarted */
+  uint64_t connections; /* welcomes received: 1, and one more for each reconnection */
+  bool connected;       /* welcomed and not disconnected since */
+  bool drained;         /* orbit_worker_drain has been fulfilled */
 };
-#define ORBIT_WORKER_STATS_INIT {sizeof(struct orbit_worker_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, false, false}
+#define ORBIT_WORKER_STATS_INIT \
+  { sizeof(struct orbit_worker_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, false, false }
 /* A consistent copy of the counters. */
 void orbit_worker_stats(struct orbit_worker *worker, struct orbit_worker_stats *ret_stats);
 /* The instance id in use. Lives as long as the worker. */

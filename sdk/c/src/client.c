@@ -288,8 +288,7 @@ static int refusal(struct sdk_exchange *exchange, struct orbit_error *error) {
   (void)sdk_fail(error, ORBIT_REFUSED, field, "%s", message != NULL ? message : "the server refused and gave no reason");
   if (error != NULL) {
     error->http_status = exchange->http_status;
-    error->retry_after_ms =
-        retry_after_ms != 0 ? retry_after_ms : (uint64_t)exchange->connection->retry_after_s * 1000;
+    error->retry_after_ms = retry_after_ms != 0 ? retry_after_ms : (uint64_t)exchange->connection->retry_after_s * 1000;
     sdk_text_copy(error->code, sizeof error->code, bytes_text(code != NULL ? code : ""));
     sdk_text_copy(error->request_id, sizeof error->request_id, bytes_text(exchange->request_id));
   }
@@ -330,13 +329,15 @@ static int arguments_judge(const char *method, const char *path, const char *key
                            struct orbit_error *error) {
   static const char *const methods[] = {"GET", "POST", "PATCH", "DELETE"};
   bool known = false;
-  for (size_t i = 0; i < sizeof methods / sizeof methods[0]; i++) known = known || (method != NULL && strcmp(method, methods[i]) == 0);
+  for (size_t i = 0; i < sizeof methods / sizeof methods[0]; i++)
+    known = known || (method != NULL && strcmp(method, methods[i]) == 0);
   if (!known) return sdk_fail(error, ORBIT_INVALID_ARGUMENT, "method", "the method must be GET, POST, PATCH or DELETE");
   if (path == NULL || path[0] != '/' || !sdk_is_visible_ascii(path, http_target_bytes_max) || strchr(path, '#') != NULL) {
     return sdk_fail(error, ORBIT_INVALID_ARGUMENT, "path", "the path must begin with / and be percent-encoded");
   }
   if (key != NULL && !sdk_is_visible_ascii(key, idempotency_key_chars_max)) {
-    return sdk_fail(error, ORBIT_INVALID_ARGUMENT, "Idempotency-Key", "the operation key must be 1–128 visible ASCII characters");
+    return sdk_fail(error, ORBIT_INVALID_ARGUMENT, "Idempotency-Key",
+                    "the operation key must be 1–128 visible ASCII characters");
   }
   if (body.size > http_batch_body_bytes_max) {
     return sdk_fail(error, ORBIT_INVALID_ARGUMENT, NULL, "the body is larger than 4 MiB");

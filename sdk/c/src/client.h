@@ -18,12 +18,13 @@ struct sdk_exchange {
   char request_id[64];
 };
 
-/* Makes the request; path and key as with orbit_call; body data NULL: none. Whatever it returns, sdk_exchange_end follows (it suits
- * the cleanup attribute). On ORBIT_OK the answer has a 2xx status. */
+/* Makes the request; path and key as with orbit_call; body data NULL: none. Whatever it returns, sdk_exchange_end follows (it
+ * suits the cleanup attribute). On ORBIT_OK the answer has a 2xx status. */
 int sdk_exchange(struct orbit_client *client, const char *method, const char *path, const char *key, struct bytes body,
                  struct sdk_exchange *exchange, struct orbit_error *error);
 void sdk_exchange_end(struct sdk_exchange *exchange);
-/* A view on the member `name` of data (NULL: on data itself), texts copied to arena; absent when the answer has no such object. */
+/* A view on the member `name` of data (NULL: on data itself), texts copied to arena; absent when the answer has no such object.
+ */
 struct sdk_view sdk_exchange_view(struct sdk_exchange *exchange, const char *name, struct sdk_arena *arena);
 /* After reading: ORBIT_NO_MEMORY, ORBIT_BAD_ANSWER, or ORBIT_OK. */
 int sdk_exchange_judge(const struct sdk_exchange *exchange, const struct sdk_view *view, struct orbit_error *error);

@@ -29,7 +29,8 @@ static int default_path(struct buffer *path, struct orbit_error *error) {
   } else if (home != NULL) {
     buffer_append_format(path, "%s/.config/orbit/credentials.json", home);
   } else {
-    return sdk_fail(error, ORBIT_IO_ERROR, NULL, "no credentials file: ORBIT_CREDENTIALS_FILE, XDG_CONFIG_HOME and HOME are not set");
+    return sdk_fail(error, ORBIT_IO_ERROR, NULL,
+                    "no credentials file: ORBIT_CREDENTIALS_FILE, XDG_CONFIG_HOME and HOME are not set");
   }
   buffer_append_char(path, '\0');
   return path->failed ? sdk_fail(error, ORBIT_IO_ERROR, NULL, "the path of the credentials file is too long") : ORBIT_OK;
@@ -82,7 +83,8 @@ static int object_read(struct json *json, struct orbit_credentials *credentials,
     return sdk_fail(error, ORBIT_INVALID_ARGUMENT, "/url", "%s has no url, and ORBIT_URL is not set", path);
   }
   if (!sdk_url_parse(credentials->url, &parsed) || parsed.websocket) {
-    return sdk_fail(error, ORBIT_INVALID_ARGUMENT, url != NULL ? "ORBIT_URL" : "/url", "the url must be http://host:port or https://host:port");
+    return sdk_fail(error, ORBIT_INVALID_ARGUMENT, url != NULL ? "ORBIT_URL" : "/url",
+                    "the url must be http://host:port or https://host:port");
   }
   if (!sdk_is_visible_ascii(credentials->token, token_chars_max)) {
     return sdk_fail(error, ORBIT_INVALID_ARGUMENT, "/token", "%s has no token", path);

@@ -135,7 +135,9 @@ void sdk_held_renewable(struct sdk_desk *desk, struct sdk_held *held, int64_t gr
 
 static const struct sdk_held *held_of(const struct orbit_assignment *assignment) { return (const struct sdk_held *)assignment; }
 
-bool orbit_assignment_cancelled(const struct orbit_assignment *assignment) { return atomic_load(&held_of(assignment)->cancelled); }
+bool orbit_assignment_cancelled(const struct orbit_assignment *assignment) {
+  return atomic_load(&held_of(assignment)->cancelled);
+}
 
 bool orbit_assignment_lost(const struct orbit_assignment *assignment) { return orbit_assignment_remaining_ms(assignment) == 0; }
 

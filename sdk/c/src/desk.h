@@ -1,5 +1,6 @@
-/* The desk of a worker: which attempts it holds, what has been asked and not answered, what is to be sent next. It knows neither sockets
- * nor threads nor clocks: frames and monotonic milliseconds come in, frames go out. One thread at a time (worker.c holds a lock).
+/* The desk of a worker: which attempts it holds, what has been asked and not answered, what is to be sent next. It knows
+ * neither sockets nor threads nor clocks: frames and monotonic milliseconds come in, frames go out. One thread at a time
+ * (worker.c holds a lock).
  *
  * An attempt's way: WAITING (assigned, no thread free) → STARTING (task.start) → GRANTED → RUNNING (in its handler) → REPORTING
  * (task.finish) → gone. Or RELEASING (task.release) for one that this worker cannot take. */
@@ -39,7 +40,7 @@ struct sdk_held {
   int64_t control_sent_ms, renew_sent_ms;
   int64_t retry_at_ms; /* when a refused control message is sent again; 0: not refused */
   int64_t renew_at_ms;
-  uint64_t lease_ms;                               /* what a renewal is good for */
+  uint64_t lease_ms;                                 /* what a renewal is good for */
   int64_t lease_end_ms, attempt_end_ms, task_end_ms; /* no authority from the earliest on */
   uint64_t attempt_timeout_ms;
   bool in_outbox, seen, replaced;
@@ -98,7 +99,8 @@ void sdk_desk_disconnected(struct sdk_desk *desk);
 /* One whole frame. Sets broken or failed where the connection cannot go on. */
 void sdk_desk_receive(struct sdk_desk *desk, struct bytes frame, int64_t now_ms);
 bool sdk_desk_has_output(const struct sdk_desk *desk);
-/* Appends the next frame to out, which is not failed; the number of messages in it, 0 for none. Sets broken when memory ends. */
+/* Appends the next frame to out, which is not failed; the number of messages in it, 0 for none. Sets broken when memory ends.
+ */
 uint32_t sdk_desk_compose(struct sdk_desk *desk, int64_t now_ms, struct buffer *out);
 /* Does what the time has come for and sets next_due_ms. */
 void sdk_desk_tick(struct sdk_desk *desk, int64_t now_ms);

@@ -87,8 +87,8 @@ static void welcome_receive(struct message *message) {
     return;
   }
   int64_t server_time_us = sdk_view_time(&message->view, "server_time");
-  /* The server read its clock after the hello had left. Taking that moment for it puts our idea of its clock ahead, if anything, so
-   * that a lease seems to end sooner than it does, never later. */
+  /* The server read its clock after the hello had left. Taking that moment for it puts our idea of its clock ahead, if
+   * anything, so that a lease seems to end sooner than it does, never later. */
   desk->server_offset_us = server_time_us - desk->hello_sent_ms * 1000;
   desk->welcomed_ms = message->now_ms;
   desk->welcome_lease_ms = sdk_view_u64(&message->view, "lease_ms");
@@ -145,8 +145,8 @@ static void assignment_read(struct sdk_view *task, struct sdk_view *attempt, str
   if (!sdk_view_id(task, "id", &held->name.task_id) || assignment->payload == NULL) task->bad = true;
 }
 
-/* Leases are kept as spans of our own clock. A fresh assignment was leased at the task's updated_at; one that is sent again after a
- * welcome is older, and then the welcome has just told the server's clock. */
+/* Leases are kept as spans of our own clock. A fresh assignment was leased at the task's updated_at; one that is sent again
+ * after a welcome is older, and then the welcome has just told the server's clock. */
 static void lease_read(struct message *message, struct sdk_view *task, struct sdk_view *attempt, struct sdk_held *held) {
   const struct sdk_desk *desk = message->desk;
   int64_t now_us = sdk_view_time(task, "updated_at"), known_us = server_now_us(desk, message->now_ms);
@@ -393,8 +393,8 @@ static void message_receive(struct message *message) {
     const char *type;
     void (*receive)(struct message *message);
   } types[] = {
-      {"command.result", result_receive}, {"task.assign", assign_receive},      {"worker.welcome", welcome_receive},
-      {"task.cancel", cancel_receive},    {"attempt.ended", ended_receive},     {"worker.drained", drained_receive},
+      {"command.result", result_receive}, {"task.assign", assign_receive},  {"worker.welcome", welcome_receive},
+      {"task.cancel", cancel_receive},    {"attempt.ended", ended_receive}, {"worker.drained", drained_receive},
       {"server.goaway", goaway_receive},  {"error", error_receive},
   };
   struct bytes type = sdk_view_span(&message->view, "type");

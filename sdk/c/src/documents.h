@@ -5,10 +5,11 @@
 #include "sdk.h"
 #include "view.h"
 
-/* Appends the body of POST /v1/tasks. ORBIT_INVALID_ARGUMENT names the field by JSON Pointer; also checked here: that the payload is one
- * JSON value, so that it cannot change the rest of the body. */
+/* Appends the body of POST /v1/tasks. ORBIT_INVALID_ARGUMENT names the field by JSON Pointer; also checked here: that the
+ * payload is one JSON value, so that it cannot change the rest of the body. */
 int sdk_task_request_write(const struct orbit_task_request *request, struct buffer *out, struct orbit_error *error);
-/* Checks that text is one JSON value of at most document_bytes_max bytes without outside white space, and appends it so. False: it is not. */
+/* Checks that text is one JSON value of at most document_bytes_max bytes without outside white space, and appends it so. False:
+ * it is not. */
 bool sdk_document_minify(const char *text, size_t size, bool null_allowed, struct buffer *out);
 
 /* Each reads the view's object; texts go to its arena. `bad` tells whether it was such an object. */

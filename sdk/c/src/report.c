@@ -67,8 +67,8 @@ enum orbit_outcome orbit_report_failure(struct orbit_report *report, const char 
   return report->outcome = ORBIT_FAILED;
 }
 
-enum orbit_outcome orbit_report_unknown(struct orbit_report *report, const char *code, const char *message,
-                                        const char *details, size_t details_size) {
+enum orbit_outcome orbit_report_unknown(struct orbit_report *report, const char *code, const char *message, const char *details,
+                                        size_t details_size) {
   (void)error_set(report, code, message, details, details_size);
   return report->outcome = ORBIT_UNKNOWN;
 }
@@ -130,7 +130,8 @@ void sdk_report_settle(struct orbit_report *report, enum orbit_outcome returned,
 void sdk_report_replace(struct orbit_report *report, const char *code, struct bytes message) {
   report_reset(report);
   report->code = sdk_arena_string(&report->arena, code);
-  report->message = message.size > 0 && message.size <= error_message_chars_max ? sdk_arena_text(&report->arena, message) : NULL;
+  report->message =
+      message.size > 0 && message.size <= error_message_chars_max ? sdk_arena_text(&report->arena, message) : NULL;
 }
 
 void sdk_finish_write(struct buffer *out, const struct id *message_id, const struct sdk_attempt_name *attempt,

@@ -19,8 +19,8 @@ struct orbit_report {
 void sdk_report_init(struct orbit_report *report, const struct orbit_assignment *assignment);
 void sdk_report_clear(struct orbit_report *report);
 
-/* Once the handler has returned: makes the report what will be sent. An outcome that is not the one returned, or none, is UNKNOWN; so is
- * everything when `lost` (the lease was over), with what the handler had said as details. */
+/* Once the handler has returned: makes the report what will be sent. An outcome that is not the one returned, or none, is
+ * UNKNOWN; so is everything when `lost` (the lease was over), with what the handler had said as details. */
 void sdk_report_settle(struct orbit_report *report, enum orbit_outcome returned, bool lost);
 /* Replaces a report that Orbit does not take by an UNKNOWN with Orbit's words. */
 void sdk_report_replace(struct orbit_report *report, const char *code, struct bytes message);

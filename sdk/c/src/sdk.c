@@ -151,7 +151,9 @@ void *sdk_result_new(size_t size) {
   return result != NULL ? result->object : NULL;
 }
 
-struct sdk_arena *sdk_result_arena(void *object) { return &result_of(object)->arena; }
+struct sdk_arena *sdk_result_arena(void *object) {
+  return &result_of(object)->arena;
+}
 
 void sdk_result_free(void *object) {
   if (object == NULL) return;

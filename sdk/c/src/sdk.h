@@ -16,8 +16,8 @@ int sdk_no_memory(struct orbit_error *error);
 /* Copies text into out (size bytes, always NUL-terminated), cut short between characters where it does not fit. */
 void sdk_text_copy(char *out, size_t size, struct bytes text);
 
-/* Copies a caller's option structure, which begins with its size, into target (size bytes): fields that the caller does not know
- * yet become zero. ORBIT_INVALID_ARGUMENT: NULL, a size that cannot be, or a field set that this library does not know. */
+/* Copies a caller's option structure, which begins with its size, into target (size bytes): fields that the caller does not
+ * know yet become zero. ORBIT_INVALID_ARGUMENT: NULL, a size that cannot be, or a field set that this library does not know. */
 int sdk_options_copy(void *target, size_t size, const void *options, struct orbit_error *error);
 
 /* Memory that is freed all at once. When an allocation fails, `failed` is set and the pointer is NULL; callers look once, at

@@ -16,7 +16,8 @@ struct sdk_url {
   char path[url_path_bytes]; /* "/" where none is given; no trailing "/" otherwise */
 };
 
-/* False: another scheme, no host, a port that is none, user information, a query, a fragment, or characters that do not belong. */
+/* False: another scheme, no host, a port that is none, user information, a query, a fragment, or characters that do not belong.
+ */
 bool sdk_url_parse(const char *text, struct sdk_url *ret_url);
 /* "host:port", with brackets where needed, into out of url_host_bytes + 16 bytes. */
 enum { url_authority_bytes = url_host_bytes + 16 };

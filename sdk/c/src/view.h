@@ -1,5 +1,5 @@
-/* Reading an object of an answer, member by member: members that are absent become NULL, 0 or false; members that this version does
- * not know are passed over, so that a newer server can be read. A member of the wrong type sets `bad`. */
+/* Reading an object of an answer, member by member: members that are absent become NULL, 0 or false; members that this version
+ * does not know are passed over, so that a newer server can be read. A member of the wrong type sets `bad`. */
 #ifndef ORBIT_SDK_VIEW_H
 #define ORBIT_SDK_VIEW_H
 

@@ -25,7 +25,8 @@ static int options_judge(const struct orbit_worker_options *options, struct orbi
       {sdk_is_visible_ascii(options->token, 4096), "token", "the token is missing, or has characters that no token has"},
       {options->instance_id == NULL || sdk_is_id(options->instance_id), "instance_id",
        "instance_id must be an id: 32 lower-case hexadecimal digits"},
-      {options->name == NULL || sdk_is_text(options->name, 1, name_chars_max), "name", "name must be 1–128 characters of UTF-8"},
+      {options->name == NULL || sdk_is_text(options->name, 1, name_chars_max), "name",
+       "name must be 1–128 characters of UTF-8"},
       {options->queue_ids != NULL && options->queue_count >= 1 && options->queue_count <= queue_ids_max, "queue_ids",
        "there must be 1–256 queue ids"},
       {options->capacity <= worker_capacity_max, "capacity", "capacity must be 1–1,000"},
@@ -138,7 +139,8 @@ int orbit_worker_handle(struct orbit_worker *worker, const char *handler, const 
   }
   struct sdk_desk *desk = &worker->desk;
   if (worker->started) return sdk_fail(error, ORBIT_WRONG_STATE, NULL, "the worker has been started");
-  if (desk->handler_count == handlers_max) return sdk_fail(error, ORBIT_INVALID_ARGUMENT, "handler", "256 handlers are offered");
+  if (desk->handler_count == handlers_max)
+    return sdk_fail(error, ORBIT_INVALID_ARGUMENT, "handler", "256 handlers are offered");
   for (uint32_t i = 0; i < desk->handler_count; i++) {
     if (strcmp(desk->handlers[i].handler, handler) == 0 && strcmp(desk->handlers[i].version, handler_version) == 0) {
       return sdk_fail(error, ORBIT_INVALID_ARGUMENT, "handler", "this handler and version is offered already");

@@ -13,7 +13,7 @@ struct orbit_worker {
   struct sdk_arena texts;
   struct sdk_url url; /* of the worker channel, where has_url */
   bool has_url, url_is_given;
-  struct sdk_url server; /* of the HTTP interface, unless url_is_given */
+  struct sdk_url server;       /* of the HTTP interface, unless url_is_given */
   struct orbit_client *client; /* for /v1/info; NULL when the address was given */
   char *authorization;         /* "Bearer …" */
   const char *ca_file;

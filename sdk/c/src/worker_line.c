@@ -1,6 +1,6 @@
-/* Owns the connection of a worker: connecting, frames in and out, and connecting again. All of it runs on one thread but sdk_line_wake.
- * The order of locks is simple: the worker's lock is taken inside libwebsockets' callbacks and is never held while one of its functions
- * that may call back is entered from elsewhere. */
+/* Owns the connection of a worker: connecting, frames in and out, and connecting again. All of it runs on one thread but
+ * sdk_line_wake. The order of locks is simple: the worker's lock is taken inside libwebsockets' callbacks and is never held
+ * while one of its functions that may call back is entered from elsewhere. */
 #include <libwebsockets.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,10 +32,10 @@ struct sdk_line {
   uint32_t failures;            /* to connect, in a row */
   int64_t end_at_ms;            /* when to stop waiting for a clean close; INT64_MAX: the worker goes on */
   bool established;
-  unsigned http_status;         /* of the refused upgrade; 0: none */
-  unsigned close_code;          /* that the server gave; 0: none */
-  struct buffer received;       /* the frame that is coming in */
-  struct buffer sent;           /* the frame that goes out, behind LWS_PRE bytes */
+  unsigned http_status;   /* of the refused upgrade; 0: none */
+  unsigned close_code;    /* that the server gave; 0: none */
+  struct buffer received; /* the frame that is coming in */
+  struct buffer sent;     /* the frame that goes out, behind LWS_PRE bytes */
 };
 
 static void line_look(struct sdk_line *line);
@@ -116,7 +116,8 @@ static void line_connect(struct sdk_line *line) {
   line->http_status = line->close_code = 0;
   line->established = false;
   line->connect_at_ms = INT64_MAX;
-  /* A failure is told through the callback, be it at once or later; what is left here is a failure before there was a socket. */
+  /* A failure is told through the callback, be it at once or later; what is left here is a failure before there was a socket.
+   */
   if (lws_client_connect_via_info(&info) == NULL && line->connect_at_ms == INT64_MAX) {
     line->socket = NULL;
     failure_note(line, "no connection could be begun");
@@ -141,8 +142,9 @@ static void line_lost(struct sdk_line *line, const char *reason) {
     sdk_desk_fail(desk, (int)line->http_status, line->http_status == 401 ? "UNAUTHENTICATED" : "PERMISSION_DENIED",
                   "the server refused the worker's token (HTTP %u)", line->http_status);
   }
+  bool ended = worker->stopping || worker->drain_finished || desk->failed;
   (void)pthread_mutex_unlock(&worker->lock);
-  failure_note(line, reason);
+  if (!ended) failure_note(line, reason);
   line_retry_later(line, at_least_ms);
 }
 

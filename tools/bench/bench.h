@@ -1,0 +1,128 @@
+/* The parts of orbit-bench: what is asked for (options), who makes load (producer, crew), what came of it (result). A mode puts them
+ * together; a new mode is a function in the table of main.c. */
+#ifndef ORBIT_TOOLS_BENCH_H
+#define ORBIT_TOOLS_BENCH_H
+
+#include <signal.h>
+
+#include "load/histogram.h"
+#include "load/http_line.h"
+#include "load/server.h"
+#include "load/worker_line.h"
+
+enum { exit_done = 0, exit_finding = 1, exit_misuse = 2, exit_cannot_run = 3 };
+
+struct bench_options {
+  const char *mode;
+  unsigned inflight;      /* submissions sent and not answered: each has a connection */
+  uint64_t tasks;         /* at most 99,999,999; 0: no limit but seconds */
+  unsigned payload_bytes;
+  unsigned workers, capacity;
+  double rate;            /* submissions per second, whether or not the answers keep up; 0: the next when one is answered */
+  double seconds;         /* of submitting; 0: no limit but tasks */
+  const char *url;        /* NULL: a server of its own */
+  const char *credentials;
+  bool jsonl;
+};
+
+/* One run of load: what producer and crew share. Tasks have numbers 0, 1, 2 … that travel in their payloads. */
+struct run {
+  const struct bench_options *options;
+  const struct server_access *access;
+  struct loop loop;
+  char tag[9];                  /* marks keys and payloads of this run */
+  int64_t *sent_ns;             /* by task number: when its submission was sent, or was due */
+  uint64_t sent_capacity;
+  struct histogram submit, life; /* ns */
+  uint64_t sent, accepted, finished;
+  int64_t progress_ns;          /* when something last came back */
+  struct fault fault;           /* the first thing that went wrong; status OK: nothing did */
+};
+
+void run_init(struct run *run, const struct bench_options *options, const struct server_access *access);
+void run_clear(struct run *run);
+/* Notes what went wrong, if it is the first. */
+void run_fail(struct run *run, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* True while nothing went wrong, nobody interrupted, and something came back within the last half minute. */
+bool run_goes_on(struct run *run);
+extern volatile sig_atomic_t bench_interrupted;
+
+/* ---- producer: submits ---- */
+
+struct producer {
+  struct run *run;
+  struct http_line *lines;
+  unsigned count, waiting;
+  struct buffer request;             /* a whole request; the number is written into it at … */
+  size_t key_offset, payload_offset;
+  int64_t started_ns, stop_ns;       /* no submission after stop_ns */
+  uint64_t limit;
+};
+
+enum { payload_bytes_min = 43 }; /* the frame around the filling */
+
+/* Opens the connections and submits the first tasks. */
+void producer_start(struct producer *producer, struct run *run);
+/* Submits what is due by the rate; returns when it wants to be called again, at the latest. */
+int64_t producer_turn(struct producer *producer);
+bool producer_is_done(const struct producer *producer); /* all that it wanted was submitted and answered */
+void producer_clear(struct producer *producer);
+
+/* ---- crew: workers that start and finish whatever comes ---- */
+
+struct slot {
+  bool busy;
+  char task_id[33], attempt_id[33], epoch[21];
+  uint64_t number; /* of the task; UINT64_MAX: not of this run */
+};
+
+struct worker {
+  struct worker_line line; /* first */
+  struct crew *crew;
+  unsigned index;
+  char instance_id[33];
+  struct slot *slots; /* twice the capacity: an assignment may overtake the answer that frees its slot */
+};
+
+struct crew {
+  struct run *run;
+  struct worker *workers;
+  unsigned count, capacity, welcome;
+  uint64_t messages; /* for message ids */
+  bool idle;         /* take assignments and do nothing with them (restart) */
+  uint64_t assigned;
+};
+
+void crew_init(struct crew *crew, struct run *run, unsigned workers, unsigned capacity);
+/* Connects those that are not connected. False: one was refused at once. */
+bool crew_connect(struct crew *crew);
+void crew_clear(struct crew *crew);
+
+/* ---- what came of it ---- */
+
+struct result {
+  const struct bench_options *options;
+  uint64_t tasks;
+  double seconds;
+  const struct histogram *submit, *life;
+  /* Negative: not known. */
+  double server_cpu_us_per_task, syncs_per_task, disk_bytes_per_task, rss_bytes;
+  bool restarted; /* the rest is of mode restart */
+  uint64_t replay_events;
+  double replay_seconds, ready_seconds, first_claim_seconds, memory_bytes_per_task;
+};
+
+void result_init(struct result *ret_result, const struct run *run);
+void result_print(const struct result *result);
+
+/* Runs producer and crew (NULL: none) until all is done, and fills in the result but for what the log tells. pid 0: not ours. */
+void measure(struct run *run, struct producer *producer, struct crew *crew, pid_t pid, struct result *ret_result);
+
+/* A mode: exit code. */
+typedef int bench_mode(const struct bench_options *options);
+bench_mode mode_load, mode_restart;
+
+/* "orbit-bench: …" on stderr; returns code. */
+int bench_say(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+#endif

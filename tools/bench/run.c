@@ -1,0 +1,62 @@
+/* Owns one run of load: its loop, its clock, and its measuring. */
+#include <math.h>
+#include <sodium.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/guard.h"
+#include "bench.h"
+
+static const int64_t silence_ns_max = INT64_C(30) * 1000000000;
+static const int64_t turn_ns_max = INT64_C(1000000000);
+
+volatile sig_atomic_t bench_interrupted;
+
+void run_init(struct run *run, const struct bench_options *options, const struct server_access *access) {
+  *run = (struct run){.options = options, .access = access, .progress_ns = loop_now_ns()};
+  (void)snprintf(run->tag, sizeof run->tag, "%08x", randombytes_random());
+  loop_init(&run->loop);
+}
+
+void run_clear(struct run *run) {
+  loop_clear(&run->loop);
+  free(run->sent_ns);
+  run->sent_ns = NULL;
+}
+
+void run_fail(struct run *run, const char *format, ...) {
+  va_list arguments;
+  if (run->fault.status != STATUS_OK) return;
+  run->fault.status = STATUS_UNAVAILABLE;
+  va_start(arguments, format);
+  (void)vsnprintf(run->fault.message, sizeof run->fault.message, format, arguments);
+  va_end(arguments);
+}
+
+bool run_goes_on(struct run *run) {
+  if (bench_interrupted) run_fail(run, "interrupted");
+  if (loop_now_ns() - run->progress_ns > silence_ns_max)
+    run_fail(run, "nothing came back for half a minute: %llu tasks accepted, %llu finished", (unsigned long long)run->accepted,
+             (unsigned long long)run->finished);
+  return run->fault.status == STATUS_OK;
+}
+
+void measure(struct run *run, struct producer *producer, struct crew *crew, pid_t pid, struct result *ret_result) {
+  while (crew != NULL && crew->welcome < crew->count && run_goes_on(run)) loop_turn(&run->loop, loop_now_ns() + turn_ns_max);
+  struct usage before = usage_read(pid);
+  int64_t started_ns = loop_now_ns();
+  run->progress_ns = started_ns;
+  producer_start(producer, run);
+  while (run_goes_on(run) && (!producer_is_done(producer) || (crew != NULL && run->finished < run->accepted))) {
+    int64_t due_ns = producer_turn(producer), latest_ns = loop_now_ns() + turn_ns_max;
+    loop_turn(&run->loop, due_ns < latest_ns ? due_ns : latest_ns);
+  }
+  struct usage after = usage_read(pid);
+  result_init(ret_result, run);
+  ret_result->seconds = (double)(loop_now_ns() - started_ns) / 1e9;
+  ret_result->tasks = run->accepted;
+  if (pid == 0 || run->accepted == 0) return;
+  ret_result->server_cpu_us_per_task = (after.cpu_us - before.cpu_us) / (double)run->accepted;
+  ret_result->rss_bytes = (double)after.rss_bytes;
+}
