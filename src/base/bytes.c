@@ -8,8 +8,12 @@
 
 #include "base/guard.h"
 
-struct bytes bytes_of(const void *data, size_t size) { return (struct bytes){data, size}; }
-struct bytes bytes_text(const char *text) { return (struct bytes){(const uint8_t *)text, strlen(text)}; }
+struct bytes bytes_of(const void *data, size_t size) {
+  return (struct bytes){data, size};
+}
+struct bytes bytes_text(const char *text) {
+  return (struct bytes){(const uint8_t *)text, strlen(text)};
+}
 
 bool bytes_equal(struct bytes a, struct bytes b) {
   return a.size == b.size && (a.size == 0 || memcmp(a.data, b.data, a.size) == 0);
@@ -133,4 +137,6 @@ void buffer_append_format(struct buffer *buffer, const char *format, ...) {
   va_end(again);
 }
 
-struct bytes buffer_bytes(const struct buffer *buffer) { return bytes_of(buffer->data, buffer->size); }
+struct bytes buffer_bytes(const struct buffer *buffer) {
+  return bytes_of(buffer->data, buffer->size);
+}

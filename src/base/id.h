@@ -15,8 +15,8 @@ struct id {
 
 bool id_is_zero(const struct id *id);
 bool id_equal(const struct id *a, const struct id *b);
-int id_compare(const struct id *a, const struct id *b); /* memcmp order */
-uint64_t id_hash(const struct id *id);                  /* for tables; not for secrets */
+int id_compare(const struct id *a, const struct id *b);  /* memcmp order */
+uint64_t id_hash(const struct id *id);                   /* for tables; not for secrets */
 void id_format(const struct id *id, char out[id_chars]); /* no NUL */
 /* False unless text is exactly 32 lower-case hexadecimal digits and not all zero. */
 bool id_parse(struct bytes text, struct id *ret_id);

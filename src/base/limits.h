@@ -16,17 +16,17 @@ enum {
   http_idle_s_max = 30,
   http_request_ms_max = 30000, /* headers and body together */
   http_threads_max = 64,
-  http_memory_bytes = 32 * 1024,       /* of a connection: request line, headers, what was read last */
-  http_kept_bytes_max = 16 * 1024,     /* a buffer larger than this is not kept for the next request */
+  http_memory_bytes = 32 * 1024,                   /* of a connection: request line, headers, what was read last */
+  http_kept_bytes_max = 16 * 1024,                 /* a buffer larger than this is not kept for the next request */
   http_waiting_body_bytes_max = 256 * 1024 * 1024, /* bodies of all requests under way together; more is answered 503 */
-  http_discard_bytes_max = 4 * 1024 * 1024, /* read on after a refusal, so that the client can read why; then closed */
+  http_discard_bytes_max = 4 * 1024 * 1024,        /* read on after a refusal, so that the client can read why; then closed */
   http_answer_bytes_max = 16 * 1024 * 1024,
-  http_page_bytes = 1024 * 1024,       /* a page ends early behind the item that passes this */
+  http_page_bytes = 1024 * 1024, /* a page ends early behind the item that passes this */
   http_lingers_max = 64,
   http_linger_ms_max = 2000,
-  http_stop_ms_max = 2000,             /* for answers that are ready, once the server stops */
-  http_ticket_stop_ms_max = 10000,     /* for commands that the engine still has then */
-  ticket_ms_max = 30000,       /* a command that the engine has not answered by then is answered 503 */
+  http_stop_ms_max = 2000,         /* for answers that are ready, once the server stops */
+  http_ticket_stop_ms_max = 10000, /* for commands that the engine still has then */
+  ticket_ms_max = 30000,           /* a command that the engine has not answered by then is answered 503 */
   idempotency_key_chars_max = 128,
   request_id_chars = 32,
 
@@ -34,8 +34,8 @@ enum {
   json_depth_max = 64,
   json_tokens_max = 1 << 20,
   json_text_bytes_max = 16 * 1024 * 1024,
-  json_linear_keys_max = 16, /* objects with more keys look for duplicates by sorting */
-  json_tokens_kept_max = 1 << 16, /* a parser gives back what one giant text made it allocate over this */
+  json_linear_keys_max = 16,       /* objects with more keys look for duplicates by sorting */
+  json_tokens_kept_max = 1 << 16,  /* a parser gives back what one giant text made it allocate over this */
   document_bytes_max = 256 * 1024, /* payload, result, details: each, without outside white space */
 
   /* texts, in characters unless the name says bytes */
@@ -76,18 +76,18 @@ enum {
   worker_message_bytes_max = 512 * 1024,
   worker_frame_bytes_max = 1024 * 1024,
   worker_frame_messages_max = 256,
-  worker_unsent_bytes_max = 4 * 1024 * 1024,    /* more than this waiting: closed with 1013 */
-  worker_unsent_bytes_pause = 2 * 1024 * 1024,  /* more than this waiting: no new assignment */
+  worker_unsent_bytes_max = 4 * 1024 * 1024,   /* more than this waiting: closed with 1013 */
+  worker_unsent_bytes_pause = 2 * 1024 * 1024, /* more than this waiting: no new assignment */
   worker_bad_frames_max = 3,
   worker_ping_s = 20,
   worker_silence_s_max = 60,
   worker_connections_max = 4096,
   goaway_jitter_ms_max = 5000,
-  session_tickets_max = 1024,            /* commands of one worker under way: more are not read from its socket */
-  session_join_bytes_max = 64 * 1024,    /* waiting messages are joined in one frame up to this */
+  session_tickets_max = 1024,         /* commands of one worker under way: more are not read from its socket */
+  session_join_bytes_max = 64 * 1024, /* waiting messages are joined in one frame up to this */
   worker_handshake_s_max = 10,
-  worker_close_s_max = 5,                /* how long a peer may take to read the close frame */
-  worker_sockets_spare_max = 256,        /* sockets that are not workers (yet), on top of worker_connections_max */
+  worker_close_s_max = 5,         /* how long a peer may take to read the close frame */
+  worker_sockets_spare_max = 256, /* sockets that are not workers (yet), on top of worker_connections_max */
 
   /* engine */
   tick_tickets_max = 1024, /* BATCH_MAX: commands of one commit */
@@ -108,11 +108,11 @@ enum {
   identity_bytes = 16,
   digest_bytes = 16,
   genesis_secret_bytes = 32,
-  log_readers_max = 254,                     /* reader slots, over all processes */
-  log_replay_chunk_events = 4096,            /* a snapshot of replay is let go after so many records … */
-  log_replay_chunk_bytes = 4 * 1024 * 1024,  /* … or bytes */
-  log_reserve_chunk_bytes = 1024 * 1024,     /* zeroes written between two commits while there is room enough */
-  log_zero_piece_bytes = 256 * 1024,         /* zeroes handed to one write */
+  log_readers_max = 254,                    /* reader slots, over all processes */
+  log_replay_chunk_events = 4096,           /* a snapshot of replay is let go after so many records … */
+  log_replay_chunk_bytes = 4 * 1024 * 1024, /* … or bytes */
+  log_reserve_chunk_bytes = 1024 * 1024,    /* zeroes written between two commits while there is room enough */
+  log_zero_piece_bytes = 256 * 1024,        /* zeroes handed to one write */
 };
 
 static const uint64_t task_timeout_ms_max = 2592000000U; /* 30 days */
@@ -128,7 +128,8 @@ static_assert(document_bytes_max * 2 <= http_body_bytes_max, "payload and its en
 static_assert(document_bytes_max * 2 + reason_chars_max * 4 < event_body_bytes_max, "an event can hold what a body may hold");
 static_assert(lease_ms_min <= lease_ms_default && lease_ms_default <= lease_ms_max, "default lease in range");
 static_assert(tick_tickets_max <= mailbox_tickets_max, "a tick never takes more than the mailbox holds");
-static_assert(session_join_bytes_max + worker_message_bytes_max < worker_frame_bytes_max, "joined messages stay a lawful frame");
+static_assert(session_join_bytes_max + worker_message_bytes_max < worker_frame_bytes_max,
+              "joined messages stay a lawful frame");
 static_assert(worker_frame_messages_max <= session_tickets_max, "a paused session is over its bound by one frame at most");
 static_assert(worker_frame_messages_max <= tick_tickets_max, "one frame fits one tick");
 static_assert(json_linear_keys_max < 64, "quadratic work is bounded");

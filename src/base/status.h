@@ -21,11 +21,11 @@ struct fault {
   char message[320];       /* a sentence for people; never a secret */
 };
 
-const char *status_name(enum status status);     /* "INVALID_ARGUMENT"; static */
-const char *status_text(enum status status);     /* a sentence; static */
-unsigned status_http(enum status status);        /* 200…599 */
-unsigned status_close_code(enum status status);  /* WebSocket close code */
-bool status_is_retryable(enum status status);    /* the same request may succeed later */
+const char *status_name(enum status status);    /* "INVALID_ARGUMENT"; static */
+const char *status_text(enum status status);    /* a sentence; static */
+unsigned status_http(enum status status);       /* 200…599 */
+unsigned status_close_code(enum status status); /* WebSocket close code */
+bool status_is_retryable(enum status status);   /* the same request may succeed later */
 /* The status with this public name; STATUS_COUNT when there is none. */
 enum status status_from_name(const char *name);
 

@@ -3,6 +3,7 @@
 
 #include <endian.h>
 #include <sodium.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* The state of a streamed XXH3 has no stable layout between versions of the shared library: the header's own code is used. */
@@ -239,6 +240,21 @@ struct id application_digest(enum command_kind kind, const struct application_co
   return end(&meaning);
 }
 
+static int compare_ids(const void *a, const void *b) { return id_compare(a, b); }
+
+/* Queues are a set: in whatever order they are named, they mean the same. */
+static void add_id_set(XXH3_state_t *meaning, struct bytes ids) {
+  struct id sorted[queue_ids_max];
+  must(ids.size <= sizeof sorted && ids.size % sizeof sorted[0] == 0);
+  if (ids.data == NULL) {
+    add_absent(meaning);
+    return;
+  }
+  memcpy(sorted, ids.data, ids.size);
+  qsort(sorted, ids.size / sizeof sorted[0], sizeof sorted[0], compare_ids);
+  add_bytes(meaning, sorted, ids.size);
+}
+
 struct id credential_digest(enum command_kind kind, const struct credential_command *command) {
   XXH3_state_t meaning;
   begin(&meaning, command_kind_text(kind));
@@ -246,7 +262,7 @@ struct id credential_digest(enum command_kind kind, const struct credential_comm
   add_id(&meaning, &command->application_id);
   add_text(&meaning, command->name);
   add_number(&meaning, command->permissions);
-  add_text(&meaning, command->queue_ids);
+  add_id_set(&meaning, command->queue_ids);
   add_optional(&meaning, (uint64_t)command->expires_at);
   return end(&meaning);
 }

@@ -12,9 +12,9 @@
 
 /* ---- Bodies ----
  * Each reads the body into the command's structure with defaults filled in, and sets kind and operation.digest; the rest of the
- * command is left alone, and all of it on failure. Spans point into the body or json's scratch and must live until the ticket is
- * answered. INVALID_ARGUMENT names the field by JSON Pointer. Whether the object exists and what its revision is is the engine's
- * to judge. */
+ * command is left alone, and all of it on failure. Spans point into the body or json's scratch and must live until the ticket
+ * is answered. INVALID_ARGUMENT names the field by JSON Pointer. Whether the object exists and what its revision is is the
+ * engine's to judge. */
 
 enum status wire_namespace_create_read(struct json *json, struct bytes body, struct command *command, struct fault *fault);
 
@@ -31,9 +31,9 @@ enum status wire_application_create_read(struct json *json, struct bytes body, s
 enum status wire_application_change_read(struct json *json, struct bytes body, const struct id *application_id,
                                          struct command *command, struct fault *fault);
 
-/* queue_ids are appended to texts, 16 bytes each, which must have a limit of at least queue_ids_max * id_bytes and live until the
- * ticket is answered, without growing further. token_hash is left empty: it is the caller's to set. UNAVAILABLE when texts is
- * full. That expires_at is to come is the engine's to judge. */
+/* queue_ids are appended to texts, 16 bytes each, which must have a limit of at least queue_ids_max * id_bytes and live until
+ * the ticket is answered, without growing further. token_hash is left empty: it is the caller's to set. UNAVAILABLE when texts
+ * is full. That expires_at is to come is the engine's to judge. */
 enum status wire_credential_create_read(struct json *json, struct bytes body, struct buffer *texts, struct command *command,
                                         struct fault *fault);
 /* kind is COMMAND_CREDENTIAL_ROTATE or COMMAND_CREDENTIAL_REVOKE: an empty object. token_hash is left empty. */
@@ -56,12 +56,12 @@ void wire_namespace_write(struct buffer *out, const struct id *namespace_id, con
 /* {"id","namespace_id","name","revision","max_unfinished"?,"disabled"} and, when live, "unfinished". */
 void wire_application_write(struct buffer *out, const struct application *application, const struct object_texts *texts,
                             bool live);
-/* {"id","namespace_id","name","revision","paused","max_unfinished"?,"max_running"?,"key_concurrency","rate"?,"lease_ms"} and, when
- * live, "counts" with all states and "oldest_waiting_at"? (0: absent). Answers to writes are not live. */
+/* {"id","namespace_id","name","revision","paused","max_unfinished"?,"max_running"?,"key_concurrency","rate"?,"lease_ms"} and,
+ * when live, "counts" with all states and "oldest_waiting_at"? (0: absent). Answers to writes are not live. */
 void wire_queue_write(struct buffer *out, const struct queue *queue, const struct object_texts *texts, bool live,
                       int64_t oldest_waiting_at);
-/* {"id","namespace_id"?,"application_id"?,"name"?,"permissions","queue_ids"?,"expires_at"?,"revoked","revision"}: never the token
- * nor its hash. The queues are those of texts, permissions in the order of their table. */
+/* {"id","namespace_id"?,"application_id"?,"name"?,"permissions","queue_ids"?,"expires_at"?,"revoked","revision"}: never the
+ * token nor its hash. The queues are those of texts, permissions in the order of their table. */
 void wire_credential_write(struct buffer *out, const struct credential *credential, const struct object_texts *texts);
 /* The whole of `data` of a credential's write: {"credential":{…},"token"?}; token data NULL: none, as on every repeat. */
 void wire_credential_answer_write(struct buffer *out, const struct credential *credential, const struct object_texts *texts,

@@ -56,6 +56,7 @@ struct answer_list {
     uint64_t *seqs;                 /* audit.recorded */
     void *rows;
   } of;
+  int64_t *oldest_waiting_at; /* queues, by row (0: none waits); owned by the ticket (free) */
   uint32_t count;
   bool more;         /* rows may follow */
   struct id next;    /* where the next page goes on, when more (tasks: perhaps behind the last row) */

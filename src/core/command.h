@@ -28,16 +28,16 @@ struct operation {
 struct submit_command {
   struct id queue_id;
   struct bytes handler, handler_version, payload_version;
-  struct bytes payload;          /* JSON without outside white space */
-  struct bytes business_key;     /* data NULL: absent */
-  struct bytes concurrency_key;  /* data NULL: absent */
+  struct bytes payload;         /* JSON without outside white space */
+  struct bytes business_key;    /* data NULL: absent */
+  struct bytes concurrency_key; /* data NULL: absent */
   uint64_t task_timeout_ms;
-  int64_t available_at;          /* 0: absent */
-  int64_t start_deadline_at;     /* 0: absent */
+  int64_t available_at;      /* 0: absent */
+  int64_t start_deadline_at; /* 0: absent */
   enum recovery_safety recovery_safety;
   uint32_t max_attempts;
   uint32_t initial_delay_ms, max_delay_ms;
-  uint32_t attempt_timeout_ms;   /* filled with task_timeout_ms when omitted */
+  uint32_t attempt_timeout_ms; /* filled with task_timeout_ms when omitted */
   uint32_t priority;
 };
 
@@ -93,10 +93,10 @@ struct review_command {
   struct id task_id;
   uint64_t expected_revision;
   struct bytes reason, evidence_ref;
-  enum outcome outcome;     /* SUCCEEDED or FAILED */
-  struct bytes result;      /* JSON */
+  enum outcome outcome; /* SUCCEEDED or FAILED */
+  struct bytes result;  /* JSON */
   struct id result_digest;
-  struct id attempt_id;     /* the newest attempt, named in the event; filled by the engine; zero: there was none */
+  struct id attempt_id; /* the newest attempt, named in the event; filled by the engine; zero: there was none */
 };
 
 struct retry_command {
@@ -117,13 +117,13 @@ struct batch_command {
 
 /* Filters of GET /v1/tasks; newest first. */
 struct list_tasks_command {
-  struct id queue_id;         /* zero: any within reach */
-  enum task_state state;      /* NONE: any */
-  struct bytes handler;       /* data NULL: any */
-  struct bytes business_key;  /* data NULL: any */
-  int64_t created_after;      /* strictly; 0: any */
-  int64_t created_before;     /* strictly; 0: any */
-  struct id after;            /* the last task of the page before; zero: the first page */
+  struct id queue_id;        /* zero: any within reach */
+  enum task_state state;     /* NONE: any */
+  struct bytes handler;      /* data NULL: any */
+  struct bytes business_key; /* data NULL: any */
+  int64_t created_after;     /* strictly; 0: any */
+  int64_t created_before;    /* strictly; 0: any */
+  struct id after;           /* the last task of the page before; zero: the first page */
   uint32_t limit;
 };
 
@@ -145,8 +145,8 @@ struct list_audit_command {
 /* A namespace comes with an application and a credential (permission admin) for whoever will run it. */
 struct namespace_command {
   struct bytes name;
-  struct bytes token_hash;                    /* of the credential's token */
-  struct id application_id, credential_id;    /* new ids, filled by the engine */
+  struct bytes token_hash;                 /* of the credential's token */
+  struct id application_id, credential_id; /* new ids, filled by the engine */
 };
 
 /* Which members of a change were given. */
@@ -161,15 +161,15 @@ enum {
 };
 
 struct queue_command {
-  struct id id;                /* zero: create */
-  uint64_t expected_revision;  /* change */
-  unsigned given;              /* change: GIVEN_…; a limit that was given as null is 0 here */
+  struct id id;               /* zero: create */
+  uint64_t expected_revision; /* change */
+  unsigned given;             /* change: GIVEN_…; a limit that was given as null is 0 here */
   struct bytes name;
-  uint64_t max_unfinished, max_running; /* 0: no limit */
-  uint64_t key_concurrency;    /* create: 0 when omitted, 1 then */
+  uint64_t max_unfinished, max_running;         /* 0: no limit */
+  uint64_t key_concurrency;                     /* create: 0 when omitted, 1 then */
   uint64_t rate_tasks, rate_per_ms, rate_burst; /* 0: no rate */
-  uint64_t lease_ms;           /* create: 0 when omitted, the default then */
-  struct bytes reason;         /* pause, resume; data NULL: none */
+  uint64_t lease_ms;                            /* create: 0 when omitted, the default then */
+  struct bytes reason;                          /* pause, resume; data NULL: none */
 };
 
 struct application_command {
@@ -177,18 +177,18 @@ struct application_command {
   uint64_t expected_revision; /* change */
   unsigned given;             /* change */
   struct bytes name;
-  uint64_t max_unfinished;    /* 0: no limit */
+  uint64_t max_unfinished; /* 0: no limit */
   bool disabled;
 };
 
 struct credential_command {
-  struct id id;               /* rotate, revoke */
-  struct id application_id;   /* create */
-  struct bytes name;          /* data NULL: none */
+  struct id id;             /* rotate, revoke */
+  struct id application_id; /* create */
+  struct bytes name;        /* data NULL: none */
   uint64_t permissions;
-  struct bytes queue_ids;     /* 16 bytes each; data NULL: every queue */
-  int64_t expires_at;         /* 0: never */
-  struct bytes token_hash;    /* create, rotate */
+  struct bytes queue_ids;  /* 16 bytes each; data NULL: every queue */
+  int64_t expires_at;      /* 0: never */
+  struct bytes token_hash; /* create, rotate */
 };
 
 enum command_kind {
@@ -198,7 +198,7 @@ enum command_kind {
   COMMAND_HELLO,         /* a worker session's first message; no event */
   COMMAND_CAPACITY,
   COMMAND_DRAIN,
-  COMMAND_BYE,           /* the session's socket is gone; no answer is expected by anybody, but the ticket returns */
+  COMMAND_BYE, /* the session's socket is gone; no answer is expected by anybody, but the ticket returns */
   COMMAND_START,
   COMMAND_RENEW,
   COMMAND_FINISH,
@@ -217,7 +217,7 @@ enum command_kind {
   COMMAND_CREDENTIAL_CREATE,
   COMMAND_CREDENTIAL_ROTATE,
   COMMAND_CREDENTIAL_REVOKE,
-  COMMAND_LIST_TASKS,   /* reads from here on */
+  COMMAND_LIST_TASKS, /* reads from here on */
   COMMAND_LIST_OBJECTS,
   COMMAND_LIST_AUDIT,
   COMMAND_GET_QUEUE,
@@ -234,7 +234,7 @@ struct command {
   uint64_t session; /* worker commands: the channel's session number; 0 else */
   union {
     struct submit_command submit;
-    struct id task_id; /* COMMAND_GET_TASK */
+    struct id task_id;   /* COMMAND_GET_TASK */
     struct id object_id; /* COMMAND_GET_QUEUE, …_APPLICATION, …_CREDENTIAL */
     struct batch_command batch;
     struct list_tasks_command list_tasks;
@@ -246,7 +246,7 @@ struct command {
     struct credential_command credential;
     struct hello_command hello;
     struct capacity_command capacity;
-    struct id message_id; /* COMMAND_DRAIN */
+    struct id message_id;   /* COMMAND_DRAIN */
     struct attempt_ref ref; /* START, RENEW, RELEASE */
     struct finish_command finish;
     struct cancel_command cancel;

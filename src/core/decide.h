@@ -68,24 +68,27 @@ enum status decide_cancel(const struct task *task, const struct command *command
 enum status decide_review(const struct task *task, const struct event_task_accepted *accepted, const struct command *command,
                           const struct decide_env *env, struct event_list *list, struct fault *fault);
 enum status decide_retry(const struct task *task, const struct event_task_accepted *accepted, const struct queue *queue,
-                         const struct application *application, const struct command *command,
-                         const struct decide_env *env, struct event_list *list, struct fault *fault);
+                         const struct application *application, const struct command *command, const struct decide_env *env,
+                         struct event_list *list, struct fault *fault);
 
-/* Administration (decide_admin.c). Each appends the object's event and an audit.recorded. The object named in the command exists and is in
- * reach; name is the present one, for changes that do not give one. STATE_CONFLICT: the revision differs, or (pause, resume) it is so
- * already. INVALID_ARGUMENT: nothing given. New objects get env->new_id. */
+/* Administration (decide_admin.c). Each appends the object's event and an audit.recorded. The object named in the command
+ * exists and is in reach; name is the present one, for changes that do not give one. STATE_CONFLICT: the revision differs, or
+ * (pause, resume) it is so already. INVALID_ARGUMENT: nothing given. New objects get env->new_id. */
 enum status decide_namespace_create(const struct command *command, const struct decide_env *env, struct event_list *list,
                                     struct fault *fault);
 enum status decide_application(const struct application *application, struct bytes name, const struct command *command,
                                const struct decide_env *env, struct event_list *list, struct fault *fault);
 enum status decide_queue(const struct queue *queue, struct bytes name, const struct command *command,
                          const struct decide_env *env, struct event_list *list, struct fault *fault);
-enum status decide_credential(const struct credential *credential, const struct command *command,
-                              const struct decide_env *env, struct event_list *list, struct fault *fault);
+enum status decide_credential(const struct credential *credential, const struct command *command, const struct decide_env *env,
+                              struct event_list *list, struct fault *fault);
 
-/* GCRA (schema/semantics.md "Rate"): the time from which the queue may lease once more, given its rate_at; 0 when it has no rate. */
+/* GCRA (schema/semantics.md "Rate"): the time from which the queue may lease once more, given its rate_at; 0 when it has no
+ * rate. */
 int64_t rate_next_us(const struct queue *queue);
 /* rate_at after a lease at time_us. */
 int64_t rate_after_us(const struct queue *queue, int64_t time_us);
+/* rate_at after the queue was given this rate at time_us: what the rate before it owed is a full burst of this one at the most. */
+int64_t rate_changed_us(const struct queue *queue, int64_t time_us);
 
 #endif

@@ -112,10 +112,8 @@ static enum status pause_queue(const struct queue *queue, const struct command *
   struct act act = act_of_command(command, env, list);
   uint64_t revision = queue->revision + 1;
   struct event *event = act_append(&act, pause ? EVENT_queue_paused : EVENT_queue_resumed, &queue->id, revision);
-  if (pause)
-    event->body.queue_paused.reason = reason;
-  else
-    event->body.queue_resumed.reason = reason;
+  if (pause) event->body.queue_paused.reason = reason;
+  else event->body.queue_resumed.reason = reason;
   audit_object(&act, command, &queue->id, revision, &queue->namespace_id, reason);
   return STATUS_OK;
 }
@@ -156,8 +154,11 @@ static void create_credential(struct act *act, const struct command *command) {
   audit_object(act, command, id, 1, &command->who.namespace_id, no_reason);
 }
 
-enum status decide_credential(const struct credential *credential, const struct command *command,
-                              const struct decide_env *env, struct event_list *list, struct fault *fault) {
+enum status decide_credential(const struct credential *credential, const struct command *command, const struct decide_env *env,
+                              struct event_list *list, struct fault *fault) {
+  int64_t expires_at = command->as.credential.expires_at;
+  if (command->kind == COMMAND_CREDENTIAL_CREATE && expires_at != 0 && expires_at <= env->now_us)
+    return fault_set(fault, STATUS_INVALID_ARGUMENT, "/expires_at", "the credential would be over before it is made");
   struct act act = act_of_command(command, env, list);
   if (command->kind == COMMAND_CREDENTIAL_CREATE) {
     create_credential(&act, command);
@@ -166,7 +167,8 @@ enum status decide_credential(const struct credential *credential, const struct 
   if (credential->revoked) return fault_set(fault, STATUS_STATE_CONFLICT, NULL, "the credential was revoked for ever");
   bool rotate = command->kind == COMMAND_CREDENTIAL_ROTATE;
   uint64_t revision = credential->revision + 1;
-  struct event *event = act_append(&act, rotate ? EVENT_credential_rotated : EVENT_credential_revoked, &credential->id, revision);
+  struct event *event =
+      act_append(&act, rotate ? EVENT_credential_rotated : EVENT_credential_revoked, &credential->id, revision);
   if (rotate) event->body.credential_rotated.token_hash = command->as.credential.token_hash;
   audit_object(&act, command, &credential->id, revision, &credential->namespace_id, no_reason);
   return STATUS_OK;

@@ -21,3 +21,12 @@ int64_t rate_after_us(const struct queue *queue, int64_t time_us) {
   int64_t from = queue->rate_at > time_us ? queue->rate_at : time_us, after;
   return __builtin_add_overflow(from, interval_us(queue), &after) ? INT64_MAX : after;
 }
+
+int64_t rate_changed_us(const struct queue *queue, int64_t time_us) {
+  int64_t debt, most;
+  if (queue->rate.tasks == 0) return queue->rate_at;
+  uint64_t burst = queue->rate.burst > 1 ? queue->rate.burst : 1;
+  if (__builtin_mul_overflow(burst, (uint64_t)interval_us(queue), &debt) || __builtin_add_overflow(time_us, debt, &most))
+    return queue->rate_at;
+  return queue->rate_at < most ? queue->rate_at : most;
+}

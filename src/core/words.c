@@ -14,18 +14,18 @@ static bool find_word(const char *const *texts, size_t count, struct bytes text,
 
 #define WORDS(set, prefix) static const char *const set##_texts[prefix##_ENUM_END] = {
 #define WORD(prefix, number, name) [number] = #name,
-#define WORDS_END(set, prefix)                                                          \
-  }                                                                                     \
-  ;                                                                                     \
-  const char *set##_text(enum set word) {                                               \
+#define WORDS_END(set, prefix)                                                              \
+  }                                                                                         \
+  ;                                                                                         \
+  const char *set##_text(enum set word) {                                                   \
     bool known = (unsigned)word < prefix##_ENUM_END && set##_texts[(unsigned)word] != NULL; \
-    return known ? set##_texts[(unsigned)word] : "";                                    \
-  }                                                                                     \
-  bool set##_parse(struct bytes text, enum set *ret_word) {                             \
-    unsigned number;                                                                    \
-    if (!find_word(set##_texts, prefix##_ENUM_END, text, &number)) return false;        \
-    *ret_word = (enum set)number;                                                       \
-    return true;                                                                        \
+    return known ? set##_texts[(unsigned)word] : "";                                        \
+  }                                                                                         \
+  bool set##_parse(struct bytes text, enum set *ret_word) {                                 \
+    unsigned number;                                                                        \
+    if (!find_word(set##_texts, prefix##_ENUM_END, text, &number)) return false;            \
+    *ret_word = (enum set)number;                                                           \
+    return true;                                                                            \
   }
 #include "words.def"
 #undef WORDS

@@ -9,7 +9,10 @@
 
 #define WORDS(set, prefix) enum set { prefix##_NONE = 0,
 #define WORD(prefix, number, name) prefix##_##name = number,
-#define WORDS_END(set, prefix) prefix##_ENUM_END };
+#define WORDS_END(set, prefix) \
+  prefix##_ENUM_END            \
+  }                            \
+  ;
 #include "words.def"
 #undef WORDS
 #undef WORD
@@ -17,8 +20,8 @@
 
 /* For each set: `const char *task_state_text(enum task_state)`, "" for none or unknown numbers, and
  * `bool task_state_parse(struct bytes, enum task_state *ret)`, false when no word has this text. */
-#define WORDS(set, prefix)                  \
-  const char *set##_text(enum set word);    \
+#define WORDS(set, prefix)               \
+  const char *set##_text(enum set word); \
   bool set##_parse(struct bytes text, enum set *ret_word);
 #define WORD(prefix, number, name)
 #define WORDS_END(set, prefix)

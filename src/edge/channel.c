@@ -77,7 +77,7 @@ void channel_settle(struct channel *channel) {
   while ((session = session_hub_next(&channel->hub)) != NULL) {
     struct lws *wsi = session->socket;
     if (wsi == NULL) {
-      if (session_is_over(session)) channel_session_free(channel, session);
+      if (session_is_over(session) && !session->close_queued) channel_session_free(channel, session);
       continue;
     }
     if (session->close_said) continue;
@@ -106,12 +106,8 @@ static int socket_writeable(struct session *session, struct lws *wsi) {
     if (session->first_out != NULL || session->state == SESSION_CLOSED) (void)lws_callback_on_writable(wsi);
     return 0;
   }
-  if (session->close_said || !session_wants_close(session)) return 0;
-  session->close_said = true;
-  /* The library asks for a mutable text and does not change it. */
-  lws_close_reason(wsi, (enum lws_close_status)session->close_code, (unsigned char *)session->close_reason,
-                   strlen(session->close_reason));
-  return -1;
+  if (session_wants_close(session)) channel_close_soon(session->hub->ports.context, session);
+  return 0;
 }
 
 static void socket_received(struct session *session, struct lws *wsi, const void *data, size_t size) {
@@ -292,7 +288,7 @@ static bool thread_start(struct channel *channel) {
 enum status channel_start(struct edge *edge, int listen_fd, struct channel **ret_channel, struct fault *fault) {
   struct channel *channel = guard_calloc(1, sizeof *channel);
   channel->edge = edge;
-  channel->timer.channel = channel;
+  channel->timer.channel = channel->closer.channel = channel;
   channel->free_slot_count = channel_slots_max;
   for (uint32_t slot = 0; slot < channel_slots_max; slot++)
     channel->free_slots[slot] = (uint16_t)(channel_slots_max - 1 - slot);

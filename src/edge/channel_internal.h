@@ -29,7 +29,8 @@ struct channel {
   struct lws *mail;     /* the outbox's event_fd (a duplicate), likewise */
   struct outbox outbox;
   struct session_hub hub;
-  struct channel_timer timer;
+  struct channel_timer timer, closer;
+  struct session *to_close; /* chained by next_to_close; closed by the closer */
   /* The engine's log is there only once Orbit is ready: both are made by the first assignment. */
   struct journal_reader *reader;
   struct history *history;
@@ -39,6 +40,7 @@ struct channel {
   uint16_t free_slots[channel_slots_max];
   uint32_t free_slot_count;
   uint32_t sockets;   /* accepted and not closed yet, workers included */
+  bool has_loop;      /* the library runs an event loop of its own, from which it must be told to return */
   bool hub_open;      /* hub was made: the engine is there */
   bool accept_paused; /* the process has no descriptor left: tried again by the timer */
   bool goaway_said, retire_said;
@@ -79,5 +81,7 @@ void channel_check_credentials(struct channel *channel, bool always);
 void channel_heed_orders(struct channel *channel);
 void channel_timer_start(struct channel *channel);
 void channel_timer_stop(struct channel *channel);
+/* Closes the session's socket with its code, from outside the socket's own callbacks. */
+void channel_close_soon(struct channel *channel, struct session *session);
 
 #endif

@@ -2,6 +2,8 @@
  * go away and to stop. */
 #include "edge/channel_internal.h"
 
+#include <string.h>
+
 #include "base/guard.h"
 
 /* ---- the outbox ---- */
@@ -111,10 +113,42 @@ static void timer_fired(lws_sorted_usec_list_t *entry) {
   else channel_timer_start(channel);
 }
 
+/* Closing by a callback's return value is not polite with libuv: the library (4.1.6 as Debian builds it) then closes twice, and
+ * the second time cuts the connection before the close frame is sent. Asked from outside it closes once. */
+static void closer_fired(lws_sorted_usec_list_t *entry) {
+  struct channel *channel = lws_container_of(entry, struct channel_timer, entry)->channel;
+  while (channel->to_close != NULL) {
+    struct session *session = channel->to_close;
+    struct lws *wsi = session->socket;
+    channel->to_close = session->next_to_close;
+    session->next_to_close = NULL;
+    session->close_queued = false;
+    session_unsettle(session);
+    if (wsi == NULL) continue;
+    session->close_said = true;
+    /* The library asks for a mutable text and does not change it. */
+    lws_close_reason(wsi, (enum lws_close_status)session->close_code, (unsigned char *)session->close_reason,
+                     strlen(session->close_reason));
+    lws_set_timeout(wsi, PENDING_TIMEOUT_CLOSE_SEND, LWS_TO_KILL_SYNC);
+  }
+  channel_settle(channel);
+}
+
+void channel_close_soon(struct channel *channel, struct session *session) {
+  if (session->close_queued || session->close_said) return;
+  session->close_queued = true;
+  session->next_to_close = channel->to_close;
+  channel->to_close = session;
+  lws_sul_schedule(channel->context, 0, &channel->closer.entry, closer_fired, 1);
+}
+
 void channel_timer_start(struct channel *channel) {
   /* While it stops, whoever keeps it from stopping is looked at more often. */
   lws_usec_t after_us = channel->retire_said ? LWS_USEC_PER_SEC / 10 : LWS_USEC_PER_SEC;
   lws_sul_schedule(channel->context, 0, &channel->timer.entry, timer_fired, after_us);
 }
 
-void channel_timer_stop(struct channel *channel) { lws_sul_cancel(&channel->timer.entry); }
+void channel_timer_stop(struct channel *channel) {
+  lws_sul_cancel(&channel->timer.entry);
+  lws_sul_cancel(&channel->closer.entry);
+}

@@ -20,6 +20,7 @@ struct edge {
   char version[32];
   char worker_url[256]; /* ws://host:port/v1/worker */
   struct id node_id;
+  bool metrics_open;    /* /metrics needs no token */
   struct log log; /* set once, before any thread */
 };
 

@@ -143,7 +143,7 @@ static enum MHD_Result send_answer(struct http_connection *connection) {
   struct MHD_Response *response =
       MHD_create_response_from_buffer_with_free_callback_cls(request->out.size, request->out.data, NULL, NULL);
   if (response == NULL) return MHD_NO;
-  add_header(response, "Content-Type", "application/json");
+  add_header(response, "Content-Type", request_media_type(request));
   add_header(response, "X-Request-Id", request->id);
   if (request->status == STATUS_UNAUTHENTICATED) add_header(response, "WWW-Authenticate", "Bearer");
   if (request->status == STATUS_UPGRADE_REQUIRED) add_header(response, "Upgrade", "websocket");

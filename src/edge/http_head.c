@@ -178,9 +178,9 @@ static bool is_json_type(struct bytes value) {
 static enum status judge_key(const struct head *head, bool needs_key, struct fault *fault) {
   static const char name[] = "Idempotency-Key";
   struct bytes key = head->idempotency_key;
+  if (!needs_key) return STATUS_OK; /* it is not used, whatever it is */
   if (head->idempotency_keys > 1) return refuse(fault, name, "the header is given twice");
-  if (head->idempotency_keys == 0) return needs_key ? refuse(fault, name, "a write must carry this header") : STATUS_OK;
-  if (!needs_key) return refuse(fault, name, "the header is not used here: each item has its own");
+  if (head->idempotency_keys == 0) return refuse(fault, name, "a write must carry this header");
   bool visible = key.size > 0 && key.size <= idempotency_key_chars_max;
   for (size_t i = 0; i < key.size && visible; i++) visible = key.data[i] > ' ' && key.data[i] <= '~';
   return visible ? STATUS_OK : refuse(fault, name, "must be 1 to 128 visible ASCII characters");

@@ -39,7 +39,7 @@ enum status head_judge_accept(const struct head *head, struct fault *fault);
 /* A read has neither a body nor an Idempotency-Key: INVALID_ARGUMENT. */
 enum status head_judge_read(const struct head *head, struct fault *fault);
 /* UNSUPPORTED_MEDIA_TYPE, LENGTH_REQUIRED, PAYLOAD_TOO_LARGE; INVALID_ARGUMENT naming Idempotency-Key when it is missing (with
- * needs_key), given twice, or not 1–128 visible ASCII characters. */
+ * needs_key), given twice, or not 1–128 visible ASCII characters; without needs_key it is left alone. */
 enum status head_judge_write(const struct head *head, uint64_t body_bytes_max, bool needs_key, struct fault *fault);
 
 /* Value of the header Retry-After for a delay: whole seconds, rounded up, at least 1. */

@@ -53,10 +53,8 @@ static void field(const struct log *log, struct buffer *line, const char *name, 
   buffer_append_text(line, log->json ? ",\"" : "  ");
   buffer_append_text(line, name);
   buffer_append_text(line, log->json ? "\":" : "=");
-  if (log->json)
-    append_json(line, text);
-  else
-    buffer_append_text(line, text);
+  if (log->json) append_json(line, text);
+  else buffer_append_text(line, text);
 }
 
 void log_line(const struct log *log, enum log_level level, const char *message, ...) {

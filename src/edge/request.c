@@ -11,7 +11,7 @@
 #include "codec/wire_http.h"
 #include "edge/routes.h"
 
-enum { free_jobs_max = 1024, unavailable_retry_ms = 1000 };
+enum { free_jobs_max = 1024, unavailable_retry_ms = 1000, secret_answer_bytes = 16 * 1024 };
 
 /* ---- What requests share ---- */
 
@@ -87,7 +87,32 @@ static void buffer_shrink(struct buffer *buffer) {
   buffer_reset(buffer);
 }
 
+struct bytes job_token(struct job *job) {
+  token_make(job->token);
+  token_hash(bytes_text(job->token), job->token_hash);
+  return bytes_of(job->token_hash, sizeof job->token_hash);
+}
+
+/* What an answer owns beside its ticket. */
+static void free_answer(const struct command *command, const struct answer *answer) {
+  if (answer->status != STATUS_OK) return;
+  if (command->kind == COMMAND_GET_METRICS) free(answer->as.metrics);
+  if (command->kind != COMMAND_LIST_TASKS && command->kind != COMMAND_LIST_OBJECTS && command->kind != COMMAND_LIST_AUDIT) return;
+  free(answer->as.list.of.rows);
+  free(answer->as.list.oldest_waiting_at);
+}
+
+/* What one command left in it. */
+static void job_forget(struct job *job) {
+  free_answer(&job->ticket.command, &job->ticket.answer);
+  memset(&job->ticket, 0, sizeof job->ticket);
+  free(job->items);
+  job->items = NULL;
+  sodium_memzero(job->token, sizeof job->token);
+}
+
 static void job_put(struct request_pool *pool, struct job *job) {
+  job_forget(job);
   atomic_fetch_sub_explicit(pool->body_bytes, job->reserved, memory_order_relaxed);
   job->reserved = 0;
   job->request = NULL;
@@ -134,8 +159,14 @@ static void let_job_go(struct request *request) {
   request->job = NULL;
 }
 
+static void wipe_secret(struct request *request) {
+  if (request->route == NULL || (request->route->flags & ROUTE_SECRET) == 0 || request->out.data == NULL) return;
+  sodium_memzero(request->out.data, request->out.capacity);
+}
+
 void request_reset(struct request *request) {
   let_job_go(request);
+  wipe_secret(request);
   request->phase = REQUEST_NEW;
   request->route = NULL;
   request->who = (struct principal){.permissions = 0};
@@ -150,6 +181,7 @@ void request_reset(struct request *request) {
 
 void request_clear(struct request *request) {
   let_job_go(request);
+  wipe_secret(request);
   buffer_clear(&request->target_text);
   buffer_clear(&request->out);
 }
@@ -169,10 +201,19 @@ static void report_defect(const struct request *request, struct fault *fault) {
   (void)fault_set(fault, STATUS_INTERNAL, NULL, "a defect in Orbit; its log has more under this request id");
 }
 
-static void request_refuse(struct request *request, struct fault *fault) {
-  let_job_go(request);
+void request_publish_fault(const struct request *request, struct fault *fault) {
   fault_publish(fault);
   if (fault->status == STATUS_INTERNAL) report_defect(request, fault);
+}
+
+const char *request_media_type(const struct request *request) {
+  bool text = request->route != NULL && (request->route->flags & ROUTE_TEXT) != 0 && request->status == STATUS_OK;
+  return text ? "text/plain; version=0.0.4; charset=utf-8" : "application/json";
+}
+
+static void request_refuse(struct request *request, struct fault *fault) {
+  let_job_go(request);
+  request_publish_fault(request, fault);
   buffer_reset(&request->out);
   wire_error_write(&request->out, request->id, fault);
   request->status = fault->status;
@@ -181,14 +222,21 @@ static void request_refuse(struct request *request, struct fault *fault) {
   request->phase = REQUEST_ANSWERED;
 }
 
+/* Room for all of the answer at once: a buffer that grows would leave parts of a token behind. */
+static void reserve_secret(struct request *request) {
+  if ((request->route->flags & ROUTE_SECRET) != 0) (void)buffer_reserve(&request->out, secret_answer_bytes);
+}
+
 static void request_finish(struct request *request, const struct answer *answer) {
   struct fault fault = {.status = STATUS_OK};
+  unsigned flags = request->route->flags;
   buffer_reset(&request->out);
+  reserve_secret(request);
   request->status = STATUS_OK;
-  request->http_status = answer != NULL && answer->created ? 201 : 200;
-  wire_data_begin(&request->out, request->id);
+  request->http_status = answer != NULL && answer->created && (flags & ROUTE_CHANGE) == 0 ? 201 : 200;
+  if ((flags & ROUTE_TEXT) == 0) wire_data_begin(&request->out, request->id);
   enum status status = request->route->finish(request, answer, &fault);
-  wire_data_end(&request->out);
+  if ((flags & ROUTE_TEXT) == 0) wire_data_end(&request->out);
   if (status == STATUS_OK && request->out.failed)
     status = fault_set(&fault, STATUS_INTERNAL, NULL, "the answer is larger than %d bytes", http_answer_bytes_max);
   if (status != STATUS_OK) {
@@ -206,9 +254,20 @@ void request_start(struct request *request, const char *target) {
   buffer_append_text(&request->target_text, target);
 }
 
+static int edge_phase_now(const struct request *request) {
+  return atomic_load_explicit(&request->pool->edge->phase, memory_order_acquire);
+}
+
+/* Metrics are as open as the operator wants. */
+static bool route_has(const struct request *request, enum route_flag flag) {
+  unsigned flags = request->route->flags;
+  if ((flags & ROUTE_TEXT) != 0 && request->pool->edge->metrics_open) flags |= ROUTE_OPEN | ROUTE_ALWAYS;
+  return (flags & flag) != 0;
+}
+
 static enum status judge_phase(const struct request *request, struct fault *fault) {
-  int phase = atomic_load_explicit(&request->pool->edge->phase, memory_order_acquire);
-  if ((request->route->flags & ROUTE_ALWAYS) != 0) return STATUS_OK;
+  int phase = edge_phase_now(request);
+  if (route_has(request, ROUTE_ALWAYS)) return STATUS_OK;
   if (phase == EDGE_REPLAYING) return fault_set(fault, STATUS_UNAVAILABLE, NULL, "Orbit is reading its log and not ready yet");
   if (phase == EDGE_DRAINING || atomic_load_explicit(request->pool->stopping, memory_order_relaxed))
     return fault_set(fault, STATUS_UNAVAILABLE, NULL, "Orbit is shutting down");
@@ -216,7 +275,7 @@ static enum status judge_phase(const struct request *request, struct fault *faul
 }
 
 static enum status judge_who(struct request *request, struct fault *fault) {
-  if ((request->route->flags & ROUTE_OPEN) != 0) return STATUS_OK;
+  if (route_has(request, ROUTE_OPEN)) return STATUS_OK;
   enum status status = head_judge_authorization(&request->head, fault);
   if (status == STATUS_OK) status = edge_authenticate(request->pool->edge, request->head.authorization, &request->who, fault);
   if (status == STATUS_OK) status = edge_permit(&request->who, request->route->permission, fault);
@@ -251,7 +310,7 @@ static enum status judge(struct request *request, const char *method, bool http_
   if (request->route != NULL) {
     status = judge_phase(request, fault);
     if (status == STATUS_OK) status = judge_who(request, fault);
-    if (status == STATUS_OK) status = head_judge_accept(&request->head, fault);
+    if (status == STATUS_OK && !route_has(request, ROUTE_TEXT)) status = head_judge_accept(&request->head, fault);
     if (status != STATUS_OK) return status;
   }
   if (found != STATUS_OK) {
@@ -315,13 +374,13 @@ static void identify(struct request *request, struct command *command) {
 void request_complete(struct request *request) {
   struct fault fault = {.status = STATUS_OK};
   if (request->phase != REQUEST_READING) return;
-  if (request->route->begin == NULL) {
+  bool engine_is_there = edge_phase_now(request) != EDGE_REPLAYING;
+  if (request->route->begin == NULL || (!engine_is_there && route_has(request, ROUTE_ALWAYS))) {
     request_finish(request, NULL);
     return;
   }
   if (request->job == NULL) request->job = job_take(request->pool);
   struct job *job = request->job;
-  memset(&job->ticket, 0, sizeof job->ticket);
   job->request = request;
   job->ticket.mail.kind = MAIL_TICKET;
   job->ticket.home = request->pool->outbox;

@@ -3,6 +3,7 @@
 #ifndef ORBIT_EDGE_REQUEST_H
 #define ORBIT_EDGE_REQUEST_H
 
+#include "codec/digest.h"
 #include "codec/json.h"
 #include "edge/edge.h"
 #include "edge/http_head.h"
@@ -44,8 +45,13 @@ struct job {
   struct job *next;
   struct json json;
   struct buffer body, texts;
+  struct batch_item *items; /* of a batch; owned */
   uint64_t reserved; /* its share of body_bytes */
+  char token[token_chars + 1]; /* of a new credential, to be shown once; wiped when the job is over */
+  uint8_t token_hash[token_hash_bytes];
 };
+/* Makes the job's token and returns its hash, which lives as long as the job's command. */
+struct bytes job_token(struct job *job);
 
 enum request_phase {
   REQUEST_NEW = 0,  /* request_open comes next */
@@ -94,9 +100,13 @@ void request_complete(struct request *request);
 void request_returned(struct request *request);
 /* The ticket took too long: answers 503 and leaves the job to the engine. */
 void request_give_up(struct request *request);
+/* Content-Type of the answer. */
+const char *request_media_type(const struct request *request);
 /* Takes back a job that came through the outbox; returns its request, or NULL when nobody waits for it (it is freed then). */
 struct request *job_returned(struct request_pool *pool, struct mail *mail);
 
+/* For handlers that answer several things at once: makes a refusal fit to be told, as the whole request's would be. */
+void request_publish_fault(const struct request *request, struct fault *fault);
 /* For handlers: true when the client wants no more than this many bytes on a page. */
 static inline bool request_page_is_full(const struct request *request) { return request->out.size >= http_page_bytes; }
 

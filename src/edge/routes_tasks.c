@@ -1,57 +1,24 @@
 /* Owns the routes about tasks: submit, read, and what happened to one. Scope is the engine's to judge: every read of a task's
  * history begins with a ticket for the task itself. */
-#include <string.h>
-
-#include "codec/cursor.h"
 #include "codec/wire_http.h"
 #include "edge/routes.h"
 
-/* ---- Pages of what a task has, by its number in the list ---- */
+/* ---- One task ---- */
 
-static struct cursor_binding page_binding(const struct request *request) {
-  return (struct cursor_binding){
-      .kind = request->route->cursor_kind, .namespace_id = request->who.namespace_id, .filters = request->ids[0]};
-}
-
-enum status page_read(struct request *request, struct fault *fault) {
-  uint64_t limit;
-  enum status status = target_number(&request->target, "limit", 1, page_rows_max, page_rows_default, &limit, fault);
+enum status tasks_document(struct request *request, const struct task *task, struct task_document *ret_document,
+                           struct fault *fault) {
+  struct record_source source;
+  enum status status = request_pool_source(request->pool, &source, fault);
   if (status != STATUS_OK) return status;
-  request->page_limit = (uint32_t)limit;
-  request->page_start = 0;
-  struct bytes text = target_parameter(&request->target, "cursor");
-  if (text.data == NULL) return STATUS_OK;
-  struct cursor_binding binding = page_binding(request);
-  struct cursor_position position;
-  status = cursor_read(text, journal_secret(request->pool->edge->journal), &binding, &position, fault);
-  if (status != STATUS_OK) return status;
-  if (position.size != sizeof request->page_start)
-    return fault_set(fault, STATUS_INVALID_ARGUMENT, "cursor", "not a cursor of this list");
-  memcpy(&request->page_start, position.bytes, sizeof request->page_start);
+  status = history_document(request->pool->history, source, task, ret_document);
+  if (status != STATUS_OK) return fault_set(fault, status, NULL, "the log does not hold the task as it was answered");
   return STATUS_OK;
 }
 
-void page_end(struct request *request, uint32_t next, uint32_t count) {
-  struct buffer *out = &request->out;
-  buffer_append_char(out, ']');
-  if (next < count) {
-    struct cursor_binding binding = page_binding(request);
-    buffer_append_text(out, ",\"next_cursor\":\"");
-    cursor_write(out, journal_secret(request->pool->edge->journal), &binding, bytes_of(&next, sizeof next));
-    buffer_append_char(out, '"');
-  }
-  buffer_append_char(out, '}');
-}
-
-/* ---- One task ---- */
-
 static enum status write_task(struct request *request, const struct task *task, struct fault *fault) {
-  struct record_source source;
   struct task_document document;
-  enum status status = request_pool_source(request->pool, &source, fault);
+  enum status status = tasks_document(request, task, &document, fault);
   if (status != STATUS_OK) return status;
-  status = history_document(request->pool->history, source, task, &document);
-  if (status != STATUS_OK) return fault_set(fault, status, NULL, "the log does not hold the task as it was answered");
   buffer_append_text(&request->out, "{\"task\":");
   wire_task_write(&request->out, &document);
   return STATUS_OK;

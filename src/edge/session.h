@@ -68,14 +68,15 @@ struct session {
   uint64_t queued_bytes;         /* in the queue below; part of what the gauge counts */
   struct inbound_frame *inbound; /* the frame that is being put together; NULL between frames */
   struct outbound_frame *first_out, *last_out;
-  struct session *next_unsettled, *next_unsaid;
+  struct session *next_unsettled, *next_unsaid, *next_to_close;
   uint16_t close_code;    /* with CLOSED */
   char close_reason[124]; /* what a close frame can carry, and a NUL */
   bool unsettled;         /* in the hub's list */
   bool retiring;          /* nothing more is read; closed with 1001 once all answers are there */
   bool paused;            /* the channel was told to stop reading the socket */
   bool closing;           /* the channel has begun to close the socket … */
-  bool close_said;        /* … and has handed its close frame to the library */
+  bool close_queued;      /* … it stands in its list of those to be closed … */
+  bool close_said;        /* … and it has handed the close frame to the library */
   bool inbound_binary;
 };
 

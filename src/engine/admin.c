@@ -245,11 +245,21 @@ enum status admin_list_tasks(struct engine *engine, struct ticket *ticket) {
   return status == STATUS_OK ? STATUS_OK : refuse(&ticket->answer, status);
 }
 
+static void add_oldest_waiting(struct engine *engine, struct answer_list *list) {
+  list->oldest_waiting_at = guard_calloc(list->count + 1, sizeof *list->oldest_waiting_at);
+  for (uint32_t i = 0; i < list->count; i++)
+    list->oldest_waiting_at[i] = state_oldest_waiting(engine->state, &list->of.queues[i].id);
+}
+
 enum status admin_list_objects(struct engine *engine, struct ticket *ticket) {
   const struct principal *who = &ticket->command.who;
-  enum status status = state_list_objects(engine->state, &who->namespace_id, asking(engine, who), &ticket->command.as.list_objects,
-                                          &ticket->answer.as.list, &ticket->answer.fault);
-  return status == STATUS_OK ? STATUS_OK : refuse(&ticket->answer, status);
+  const struct list_objects_command *command = &ticket->command.as.list_objects;
+  struct answer_list *list = &ticket->answer.as.list;
+  enum status status =
+      state_list_objects(engine->state, &who->namespace_id, asking(engine, who), command, list, &ticket->answer.fault);
+  if (status != STATUS_OK) return refuse(&ticket->answer, status);
+  if (command->list == LIST_QUEUES) add_oldest_waiting(engine, list);
+  return STATUS_OK;
 }
 
 enum status admin_list_audit(struct engine *engine, struct ticket *ticket) {

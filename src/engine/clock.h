@@ -1,5 +1,5 @@
-/* Orbit's time (schema/semantics.md "Time"): max(wall time, last event) at start plus monotonic time since, slewed towards the wall clock by
- * at most one part in a thousand. It never goes back and never stands still. Pure: the two clocks come in. */
+/* Orbit's time (schema/semantics.md "Time"): max(wall time, last event) at start plus monotonic time since, slewed towards the
+ * wall clock by at most one part in a thousand. It never goes back and never stands still. Pure: the two clocks come in. */
 #ifndef ORBIT_ENGINE_CLOCK_H
 #define ORBIT_ENGINE_CLOCK_H
 

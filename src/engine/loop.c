@@ -13,8 +13,8 @@ void engine_stop(struct engine *engine) {
   mailbox_wake(&engine->mailbox);
 }
 
-/* Timers are in Orbit's time, waiting is in the machine's: they differ by one part in a thousand at most, so a long wait is looked at
- * again before its end. */
+/* Timers are in Orbit's time, waiting is in the machine's: they differ by one part in a thousand at most, so a long wait is
+ * looked at again before its end. */
 enum { wait_us_max = 1000000 };
 
 enum status engine_run(struct engine *engine, struct fault *fault) {

@@ -7,8 +7,8 @@
 #include "core/model.h"
 #include "journal/journal.h"
 
-/* Latencies in microseconds: bucket i counts what took at most 2^i × 16 µs and more than the bucket before; the last one all that took
- * longer. */
+/* Latencies in microseconds: bucket i counts what took at most 2^i × 16 µs and more than the bucket before; the last one all
+ * that took longer. */
 enum { latency_buckets = 22, latency_first_us = 16 };
 struct latency {
   uint64_t counts[latency_buckets];
@@ -33,11 +33,11 @@ struct metrics_queue {
 struct metrics {
   struct engine_counters engine;
   struct journal_stats journal;
-  uint64_t tasks;            /* in memory */
-  uint64_t workers;          /* connected */
-  uint64_t leased, running;  /* attempts with authority, all namespaces */
+  uint64_t tasks;           /* in memory */
+  uint64_t workers;         /* connected */
+  uint64_t leased, running; /* attempts with authority, all namespaces */
   int64_t now_us;
-  uint32_t queue_count;      /* of the asking credential's namespace; of all when it has none */
+  uint32_t queue_count; /* of the asking credential's namespace; of all when it has none */
   struct metrics_queue queues[];
 };
 

@@ -25,17 +25,29 @@ static const struct option_row {
   uint64_t min, max;
   bool flag_only; /* not in the environment or the file */
 } rows[] = {
-    {"data", "ORBIT_DATA", "DIR", "data directory, made by orbitctl init", OPTION_TEXT, offsetof(struct config, data), 0, 0, false},
-    {"listen", "ORBIT_LISTEN", "ADDR:PORT", "HTTP interface (127.0.0.1:8080)", OPTION_TEXT, offsetof(struct config, listen), 0, 0, false},
-    {"worker-listen", "ORBIT_WORKER_LISTEN", "ADDR:PORT", "worker channel (127.0.0.1:8081)", OPTION_TEXT, offsetof(struct config, worker_listen), 0, 0, false},
-    {"worker-url", "ORBIT_WORKER_URL", "URL", "what /v1/info tells workers (made from worker-listen)", OPTION_TEXT, offsetof(struct config, worker_url), 0, 0, false},
-    {"log-format", "ORBIT_LOG_FORMAT", "FORMAT", "auto, json or text (auto: text on a terminal)", OPTION_TEXT, offsetof(struct config, log_format), 0, 0, false},
-    {"http-threads", "ORBIT_HTTP_THREADS", "N", "threads of the HTTP interface (cores - 1)", OPTION_NUMBER, offsetof(struct config, http_threads), 1, 64, false},
-    {"map-size", "ORBIT_MAP_SIZE", "BYTES", "address space reserved for the log, suffix K, M, G or T (256G)", OPTION_BYTES, offsetof(struct config, map_size), UINT64_C(64) << 20, UINT64_C(1) << 46, false},
-    {"accept-future-log", "ORBIT_ACCEPT_FUTURE_LOG", NULL, "start although the log's last event is more than a minute ahead of the clock", OPTION_FLAG, offsetof(struct config, accept_future_log), 0, 0, false},
-    {"allow-plain-text", "ORBIT_ALLOW_PLAIN_TEXT", NULL, "listen without TLS on addresses that are not loopback", OPTION_FLAG, offsetof(struct config, allow_plain_text), 0, 0, false},
+    {"data", "ORBIT_DATA", "DIR", "data directory, made by orbitctl init", OPTION_TEXT, offsetof(struct config, data), 0, 0,
+     false},
+    {"listen", "ORBIT_LISTEN", "ADDR:PORT", "HTTP interface (127.0.0.1:8080)", OPTION_TEXT, offsetof(struct config, listen), 0,
+     0, false},
+    {"worker-listen", "ORBIT_WORKER_LISTEN", "ADDR:PORT", "worker channel (127.0.0.1:8081)", OPTION_TEXT,
+     offsetof(struct config, worker_listen), 0, 0, false},
+    {"worker-url", "ORBIT_WORKER_URL", "URL", "what /v1/info tells workers (made from worker-listen)", OPTION_TEXT,
+     offsetof(struct config, worker_url), 0, 0, false},
+    {"log-format", "ORBIT_LOG_FORMAT", "FORMAT", "auto, json or text (auto: text on a terminal)", OPTION_TEXT,
+     offsetof(struct config, log_format), 0, 0, false},
+    {"http-threads", "ORBIT_HTTP_THREADS", "N", "threads of the HTTP interface (cores - 1)", OPTION_NUMBER,
+     offsetof(struct config, http_threads), 1, 64, false},
+    {"map-size", "ORBIT_MAP_SIZE", "BYTES", "address space reserved for the log, suffix K, M, G or T (256G)", OPTION_BYTES,
+     offsetof(struct config, map_size), UINT64_C(64) << 20, UINT64_C(1) << 46, false},
+    {"accept-future-log", "ORBIT_ACCEPT_FUTURE_LOG", NULL,
+     "start although the log's last event is more than a minute ahead of the clock", OPTION_FLAG,
+     offsetof(struct config, accept_future_log), 0, 0, false},
+    {"allow-plain-text", "ORBIT_ALLOW_PLAIN_TEXT", NULL, "listen without TLS on addresses that are not loopback", OPTION_FLAG,
+     offsetof(struct config, allow_plain_text), 0, 0, false},
+    {"metrics-open", "ORBIT_METRICS_OPEN", NULL, "answer /metrics without a token", OPTION_FLAG, offsetof(struct config, metrics_open), 0, 0, false},
     {"check", NULL, NULL, "judge the configuration and stop", OPTION_FLAG, offsetof(struct config, check), 0, 0, true},
-    {"print-config", NULL, NULL, "print the configuration as an INI file and stop", OPTION_FLAG, offsetof(struct config, print_config), 0, 0, true},
+    {"print-config", NULL, NULL, "print the configuration as an INI file and stop", OPTION_FLAG,
+     offsetof(struct config, print_config), 0, 0, true},
 };
 enum { row_count = sizeof rows / sizeof rows[0], key_first = 1000, key_config = 999 };
 
@@ -60,7 +72,8 @@ static bool parse_flag(const char *text, bool *ret_value) {
   static const struct {
     const char *text;
     bool value;
-  } words[] = {{"true", true}, {"yes", true}, {"on", true}, {"1", true}, {"false", false}, {"no", false}, {"off", false}, {"0", false}};
+  } words[] = {{"true", true},   {"yes", true}, {"on", true},   {"1", true},
+               {"false", false}, {"no", false}, {"off", false}, {"0", false}};
   for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
     if (strcmp(words[i].text, text) != 0) continue;
     *ret_value = words[i].value;
@@ -87,8 +100,8 @@ static enum status set_option(struct config *config, const struct option_row *ro
     case OPTION_BYTES:
     default:
       if (!parse_number(text, row->kind == OPTION_BYTES, &number) || number < row->min || number > row->max)
-        return fault_set(fault, STATUS_INVALID_ARGUMENT, row->name, "%s: \"%.64s\" is no number from %" PRIu64 " to %" PRIu64, source,
-                         text, row->min, row->max);
+        return fault_set(fault, STATUS_INVALID_ARGUMENT, row->name, "%s: \"%.64s\" is no number from %" PRIu64 " to %" PRIu64,
+                         source, text, row->min, row->max);
       *(uint64_t *)(void *)target = number;
       return STATUS_OK;
   }
@@ -113,8 +126,8 @@ static int take_entry(void *context, const char *section, const char *name, cons
     reading->status = set_option(reading->config, &rows[i], value, source, reading->fault);
     return 1;
   }
-  reading->status = fault_set(reading->fault, STATUS_INVALID_ARGUMENT, name, "%s: there is no option \"%.64s\"%s", reading->path, name,
-                              section[0] != 0 ? " (the file has no sections)" : "");
+  reading->status = fault_set(reading->fault, STATUS_INVALID_ARGUMENT, name, "%s: there is no option \"%.64s\"%s",
+                              reading->path, name, section[0] != 0 ? " (the file has no sections)" : "");
   return 1;
 }
 
@@ -159,20 +172,26 @@ static error_t take_flag(int key, char *argument, struct argp_state *state) {
 }
 
 static void parse_flags(int argc, char **argv, struct flags *flags) {
-  struct argp_option options[row_count + 2] = {{"config", key_config, "FILE", 0, "INI file with the same names (ORBIT_CONFIG)", 0}};
+  struct argp_option options[row_count + 2] = {
+      {"config", key_config, "FILE", 0, "INI file with the same names (ORBIT_CONFIG)", 0}};
   for (int i = 0; i < row_count; i++)
     options[i + 1] = (struct argp_option){rows[i].name, key_first + i, rows[i].argument, 0, rows[i].help, 0};
-  struct argp argp = {options, take_flag, NULL,
-                      "The Orbit server.\vEvery option can be given as --name, as ORBIT_NAME in the environment, or as \"name = value\" in the "
-                      "file of --config; the first of these wins. Exit codes: 0 done, 2 misuse, 3 could not run.",
-                      NULL, NULL, NULL};
+  struct argp argp = {
+      options,
+      take_flag,
+      NULL,
+      "The Orbit server.\vEvery option can be given as --name, as ORBIT_NAME in the environment, or as \"name = value\" in the "
+      "file of --config; the first of these wins. Exit codes: 0 done, 2 misuse, 3 could not run.",
+      NULL,
+      NULL,
+      NULL};
   argp_err_exit_status = 2;
   (void)argp_parse(&argp, argc, argv, 0, NULL, flags);
 }
 
 enum status config_read(int argc, char **argv, struct config *ret_config, struct fault *fault) {
-  struct config config = {.listen = "127.0.0.1:8080", .worker_listen = "127.0.0.1:8081", .log_format = "auto",
-                          .map_size = log_map_bytes_default};
+  struct config config = {
+      .listen = "127.0.0.1:8080", .worker_listen = "127.0.0.1:8081", .log_format = "auto", .map_size = log_map_bytes_default};
   struct flags flags = {.config = getenv("ORBIT_CONFIG")};
   parse_flags(argc, argv, &flags);
   enum status status = flags.config != NULL ? read_file(&config, flags.config, fault) : STATUS_OK;
@@ -185,7 +204,8 @@ enum status config_read(int argc, char **argv, struct config *ret_config, struct
   if (status != STATUS_OK) return status;
   if (config.data[0] == 0 && !config.print_config)
     return fault_set(fault, STATUS_INVALID_ARGUMENT, "data", "--data DIR is missing; orbitctl init --data DIR makes one");
-  if (strcmp(config.log_format, "auto") != 0 && strcmp(config.log_format, "json") != 0 && strcmp(config.log_format, "text") != 0)
+  if (strcmp(config.log_format, "auto") != 0 && strcmp(config.log_format, "json") != 0 &&
+      strcmp(config.log_format, "text") != 0)
     return fault_set(fault, STATUS_INVALID_ARGUMENT, "log-format", "--log-format is auto, json or text");
   *ret_config = config;
   return STATUS_OK;

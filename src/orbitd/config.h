@@ -1,5 +1,5 @@
-/* The server's configuration: flags, ORBIT_* environment and an INI file, the same names in all three; flags win over the environment,
- * the environment over the file (README "Configuration"). */
+/* The server's configuration: flags, ORBIT_* environment and an INI file, the same names in all three; flags win over the
+ * environment, the environment over the file (README "Configuration"). */
 #ifndef ORBIT_ORBITD_CONFIG_H
 #define ORBIT_ORBITD_CONFIG_H
 
@@ -20,12 +20,13 @@ struct config {
   uint64_t map_size;                   /* bytes of address space for the log */
   bool accept_future_log;              /* start although the log's last event lies ahead of the wall clock */
   bool allow_plain_text;               /* listen without TLS beyond loopback */
+  bool metrics_open;                   /* /metrics needs no token */
   bool check;                          /* judge the configuration and stop */
   bool print_config;                   /* print it and stop */
 };
 
-/* Reads all three sources. Prints --help and --version itself and exits 0. INVALID_ARGUMENT: fault names the option and where it was
- * given. */
+/* Reads all three sources. Prints --help and --version itself and exits 0. INVALID_ARGUMENT: fault names the option and where
+ * it was given. */
 enum status config_read(int argc, char **argv, struct config *ret_config, struct fault *fault);
 /* As an INI file on stdout. */
 void config_print(const struct config *config);

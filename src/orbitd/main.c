@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
 
@@ -37,8 +38,8 @@ static void *run_engine(void *context) {
   struct fault fault = {0};
   if (engine_run(server->edge.engine, &fault) != STATUS_OK) {
     /* Memory is ahead of the log: nothing that was decided since may be answered. */
-    log_line(&server->edge.log, LOG_ERROR, "the log cannot be written; stopping at once, nothing more is acknowledged", "reason", fault.message,
-             NULL);
+    log_line(&server->edge.log, LOG_ERROR, "the log cannot be written; stopping at once, nothing more is acknowledged",
+             "reason", fault.message, NULL);
     _exit(exit_cannot_run);
   }
   return NULL;
@@ -56,17 +57,17 @@ static enum status open_sockets(struct server *server, struct fault *fault) {
   socket_address(server->worker_fd, address, sizeof address);
   if (config->worker_url[0] != 0)
     (void)snprintf(server->edge.worker_url, sizeof server->edge.worker_url, "%.255s", config->worker_url);
-  else
-    (void)snprintf(server->edge.worker_url, sizeof server->edge.worker_url, "ws://%s/v1/worker", address);
+  else (void)snprintf(server->edge.worker_url, sizeof server->edge.worker_url, "ws://%s/v1/worker", address);
   return STATUS_OK;
 }
 
 static enum status judge_clock(const struct server *server, struct fault *fault) {
   int64_t ahead = journal_last_time_us(server->edge.journal) - clock_wall_us();
   if (ahead <= clock_ahead_us_max || server->config.accept_future_log) return STATUS_OK;
-  return fault_set(fault, STATUS_FOREIGN, NULL,
-                   "the log's last event lies %lld s ahead of the clock: set the clock, or say --accept-future-log to go on from there",
-                   (long long)(ahead / 1000000));
+  return fault_set(
+      fault, STATUS_FOREIGN, NULL,
+      "the log's last event lies %lld s ahead of the clock: set the clock, or say --accept-future-log to go on from there",
+      (long long)(ahead / 1000000));
 }
 
 static unsigned http_threads(const struct config *config) {
@@ -86,7 +87,8 @@ static enum status start(struct server *server, struct fault *fault) {
   if (status != STATUS_OK) return status;
   edge->node_id = journal_node_id(edge->journal);
   journal_reap_readers(edge->journal);
-  if ((status = http_start(edge, server->http_fd, http_threads(&server->config), &server->http, fault)) != STATUS_OK) return status;
+  if ((status = http_start(edge, server->http_fd, http_threads(&server->config), &server->http, fault)) != STATUS_OK)
+    return status;
   if ((status = replay_log(edge, edge->journal, &state, fault)) != STATUS_OK) return status;
   randombytes_buf(&engine_options.id_seed, sizeof engine_options.id_seed);
   edge->engine = engine_new(edge->journal, state, &engine_options);
@@ -101,8 +103,8 @@ static enum status start(struct server *server, struct fault *fault) {
 static void announce(const struct server *server) {
   char address[160];
   socket_address(server->http_fd, address, sizeof address);
-  log_line(&server->edge.log, LOG_INFO, "ready", "version", ORBIT_VERSION, "data", server->config.data, "listen", address, "worker_url",
-           server->edge.worker_url, "node_id", id_text(&server->edge.node_id).text, NULL);
+  log_line(&server->edge.log, LOG_INFO, "ready", "version", ORBIT_VERSION, "data", server->config.data, "listen", address,
+           "worker_url", server->edge.worker_url, "node_id", id_text(&server->edge.node_id).text, NULL);
   (void)sd_notify(0, "READY=1");
 }
 
@@ -126,11 +128,17 @@ static enum status stop(struct server *server, const char *reason, struct fault 
   return status;
 }
 
+/* Every connection is a file descriptor: all that may be had are taken, the soft limit is for programs that use select(). */
+static void raise_file_limit(void) {
+  struct rlimit limit;
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  (void)setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 static int cannot_run(const struct server *server, const struct fault *fault) {
-  if (server->edge.log.json)
-    log_line(&server->edge.log, LOG_ERROR, "cannot run", "reason", fault->message, NULL);
-  else
-    (void)fprintf(stderr, "orbitd: %s\n", fault->message);
+  if (server->edge.log.json) log_line(&server->edge.log, LOG_ERROR, "cannot run", "reason", fault->message, NULL);
+  else (void)fprintf(stderr, "orbitd: %s\n", fault->message);
   return exit_cannot_run;
 }
 
@@ -146,6 +154,7 @@ int main(int argc, char **argv) {
   }
   if (server.config.print_config) config_print(&server.config);
   if (server.config.print_config || server.config.check) return 0;
+  raise_file_limit();
   (void)signal(SIGPIPE, SIG_IGN);
   (void)signal(SIGXFSZ, SIG_IGN); /* a file size limit is an error of the write, not the end */
   (void)sigemptyset(&signals);
@@ -153,6 +162,7 @@ int main(int argc, char **argv) {
   (void)sigaddset(&signals, SIGINT);
   (void)pthread_sigmask(SIG_BLOCK, &signals, NULL);
   log_init(&server.edge.log, server.config.log_format);
+  server.edge.metrics_open = server.config.metrics_open;
   (void)snprintf(server.edge.version, sizeof server.edge.version, "%s", ORBIT_VERSION);
   if (start(&server, &fault) != STATUS_OK) return cannot_run(&server, &fault);
   announce(&server);

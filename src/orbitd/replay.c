@@ -80,7 +80,10 @@ static enum status visit(void *context, const struct event *event, struct bytes 
 }
 
 enum status replay_log(struct edge *edge, struct journal *journal, struct state **ret_state, struct fault *fault) {
-  struct replay replay = {.edge = edge, .state = state_new(), .total = journal_last_seq(journal), .started_us = clock_monotonic_us(),
+  struct replay replay = {.edge = edge,
+                          .state = state_new(),
+                          .total = journal_last_seq(journal),
+                          .started_us = clock_monotonic_us(),
                           .terminal = isatty(STDERR_FILENO) == 1};
   struct sigaction before[damage_count];
   guard_pages(before);

@@ -5,8 +5,9 @@
 #include "edge/edge.h"
 #include "state/state.h"
 
-/* Folds the whole log. CORRUPT, FOREIGN: the message names the seq and what does not fit. While it reads, damaged pages end the process
- * with a message that names the last sound seq, exit code 3. Progress goes to edge->replay_permille and the terminal. */
+/* Folds the whole log. CORRUPT, FOREIGN: the message names the seq and what does not fit. While it reads, damaged pages end the
+ * process with a message that names the last sound seq, exit code 3. Progress goes to edge->replay_permille and the terminal.
+ */
 enum status replay_log(struct edge *edge, struct journal *journal, struct state **ret_state, struct fault *fault);
 
 #endif

@@ -34,7 +34,8 @@ static bool split(const char *address, char host[host_max], const char **ret_por
 static bool is_loopback(const struct sockaddr *address) {
   if (address->sa_family == AF_INET)
     return (ntohl(((const struct sockaddr_in *)(const void *)address)->sin_addr.s_addr) >> 24) == 127;
-  return address->sa_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)(const void *)address)->sin6_addr);
+  return address->sa_family == AF_INET6 &&
+         IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)(const void *)address)->sin6_addr);
 }
 
 static int open_socket(const struct addrinfo *info) {
@@ -62,7 +63,8 @@ enum status socket_listen(const char *name, const char *address, bool allow_beyo
   int fd = -1;
   if (!allow_beyond_loopback && !is_loopback(info->ai_addr))
     status = fault_set(fault, STATUS_INVALID_ARGUMENT, name,
-                       "--%s: %.128s is not loopback and there is no TLS; put a TLS proxy in front, or say --allow-plain-text", name, address);
+                       "--%s: %.128s is not loopback and there is no TLS; put a TLS proxy in front, or say --allow-plain-text",
+                       name, address);
   else if ((fd = open_socket(info)) < 0)
     status = fault_set(fault, STATUS_IO_ERROR, name, "--%s: cannot listen on %.128s: %s", name, address, strerror(errno));
   freeaddrinfo(info);
@@ -75,7 +77,8 @@ void socket_address(int fd, char *out, size_t size) {
   socklen_t length = sizeof address;
   char host[host_max], port[16];
   if (getsockname(fd, (struct sockaddr *)&address, &length) != 0 ||
-      getnameinfo((struct sockaddr *)&address, length, host, sizeof host, port, sizeof port, NI_NUMERICHOST | NI_NUMERICSERV) != 0) {
+      getnameinfo((struct sockaddr *)&address, length, host, sizeof host, port, sizeof port, NI_NUMERICHOST | NI_NUMERICSERV) !=
+          0) {
     (void)snprintf(out, size, "unknown");
     return;
   }

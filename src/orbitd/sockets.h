@@ -7,8 +7,9 @@
 
 #include "base/status.h"
 
-/* Listens on "ADDR:PORT" ("[::1]:8080" for IPv6; port 0: any free one). The socket is non-blocking and close-on-exec. INVALID_ARGUMENT: not of
- * this form, or beyond loopback without allow_beyond_loopback. IO_ERROR: in use, not allowed … name is the option's, for messages. */
+/* Listens on "ADDR:PORT" ("[::1]:8080" for IPv6; port 0: any free one). The socket is non-blocking and close-on-exec.
+ * INVALID_ARGUMENT: not of this form, or beyond loopback without allow_beyond_loopback. IO_ERROR: in use, not allowed … name is
+ * the option's, for messages. */
 enum status socket_listen(const char *name, const char *address, bool allow_beyond_loopback, int *ret_fd, struct fault *fault);
 /* The address that the socket is bound to, as "ADDR:PORT". */
 void socket_address(int fd, char *out, size_t size);

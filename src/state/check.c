@@ -127,5 +127,13 @@ enum status state_check(const struct state *state, struct fault *fault) {
     count_node(node, &tally);
   }
   enum status status = compare_objects(state, &tally, fault);
-  return status != STATUS_OK ? status : compare_orders(state, &tally, fault);
+  if (status == STATUS_OK) status = compare_orders(state, &tally, fault);
+  if (status != STATUS_OK) return status;
+  const char *misfit = ready_misfit(state);
+  return misfit == NULL ? STATUS_OK : fault_set(fault, STATUS_CORRUPT, NULL, "invariant broken: %s", misfit);
+}
+
+enum status state_check_task(const struct state *state, const struct id *task_id, struct fault *fault) {
+  uint32_t number = state_task_number(state, task_id);
+  return number != 0 ? check_task(node_at(state, number), fault) : STATUS_OK;
 }

@@ -84,7 +84,9 @@ static void fold_object(struct state *state, const struct event *event) {
     case OBJECT_CREDENTIAL: fold_credential(object, event); break;
     case OBJECT_QUEUE:
       apply_queue(&object->as.queue, event);
-      if (event->type == EVENT_queue_changed) ready_queue_changed(state, object_find(state, &event->stream));
+      if (event->type != EVENT_queue_changed) break;
+      object->as.queue.rate_at = rate_changed_us(&object->as.queue, event->time_us);
+      ready_queue_changed(state, number);
       break;
     case OBJECT_NODE:
       if (event->type == EVENT_node_started) give_leases_back(state, event);

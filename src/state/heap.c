@@ -78,3 +78,11 @@ void heap_remove(struct heap *heap, const struct heap_owner *owner, uint32_t num
 struct heap_entry heap_first(const struct heap *heap) {
   return heap->count != 0 ? heap->entries[0] : (struct heap_entry){0, 0};
 }
+
+bool heap_is_sound(const struct heap *heap, const struct heap_owner *owner) {
+  for (uint32_t i = 0; i < heap->count; i++) {
+    if (*owner->position(owner->context, heap->entries[i].number) != i + 1) return false;
+    if (i > 0 && heap_before(owner, heap->entries[i], heap->entries[(i - 1) / 4])) return false;
+  }
+  return true;
+}

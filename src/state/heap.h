@@ -32,6 +32,8 @@ void heap_put(struct heap *heap, const struct heap_owner *owner, uint32_t number
 void heap_remove(struct heap *heap, const struct heap_owner *owner, uint32_t number);
 /* The lowest; number 0 when the heap is empty. */
 struct heap_entry heap_first(const struct heap *heap);
+/* True when no element stands before the one above it, and each knows its position. Walks all. */
+bool heap_is_sound(const struct heap *heap, const struct heap_owner *owner);
 /* True when a stands before b. */
 bool heap_before(const struct heap_owner *owner, struct heap_entry a, struct heap_entry b);
 

@@ -47,14 +47,15 @@ static void move_some(struct index *index, size_t count) {
   index->old = (struct index_table){0};
 }
 
-/* Three quarters taken: the next table has room for twice the living entries and more, so that the move ends in time. */
+/* Three quarters taken: the next table has room for twice the living entries, and for as many additions as it takes to move all slots of this
+ * one, however few of them live: the move has ended when the next one begins. */
 static void make_room(struct index *index) {
   if (index->now.slots == NULL) table_open(&index->now, slots_first);
   move_some(index, move_slots);
   if (index->now.taken < (index->now.mask + 1) / 4 * 3) return;
-  move_some(index, SIZE_MAX);
-  size_t slots = slots_first;
-  while (slots < index->count * 2 + slots_first) slots *= 2;
+  must(index->old.slots == NULL);
+  size_t slots = slots_first, moved_slots = (index->now.mask + 1) / move_slots;
+  while (slots / 4 * 3 < index->count + moved_slots || slots < index->count * 2 + slots_first) slots *= 2;
   index->old = index->now;
   index->moved = 0;
   table_open(&index->now, slots);

@@ -27,7 +27,7 @@ struct task_node {
   struct task task;
   struct id key_id;          /* of its concurrency key; zero: none */
   uint32_t timer_position;
-  uint32_t ready_position;   /* in its bucket's heap or its key's heap */
+  uint32_t ready_position;   /* in its bucket's heap or its turn's */
   uint32_t key;              /* number of the key slot while unfinished; 0: none */
   uint32_t instance;         /* holder; 0: none */
   uint32_t held_next, held_prev;
@@ -35,7 +35,7 @@ struct task_node {
   uint32_t queue_older;      /* the task before it in its queue; 0: none */
   uint32_t business_older;   /* the task before it with the same hash of its business key; 0: none */
   uint32_t handler_hash;     /* of handler alone: most tasks of others are passed over without reading the log */
-  bool aside;                /* stands in its key's heap, not in the bucket's */
+  bool aside;                /* stands in its turn's heap, not in the bucket's */
 };
 
 struct bucket_node {
@@ -44,13 +44,21 @@ struct bucket_node {
   struct heap ready;
 };
 
-/* Tasks of one queue with one concurrency key. */
+/* Tasks of one queue with one concurrency key. While the key has room for n more, of each bucket the first n of its tasks with this key stand
+ * in the bucket's heap, so that whoever has a worker goes on. */
 struct key_slot {
   struct id id;      /* XXH3-128 of queue and key */
   uint32_t queue;
   uint32_t held;     /* leased or running */
   uint32_t unfinished;
-  struct heap aside; /* ready tasks that wait for the key */
+  uint32_t turns;    /* first of its turns; 0: none */
+};
+
+/* The tasks of one bucket that wait for a key. */
+struct turn {
+  uint32_t bucket;
+  uint32_t next;
+  struct heap aside;
 };
 
 struct state {
@@ -65,6 +73,7 @@ struct state {
   struct index bucket_keys;
   struct pool keys;       /* struct key_slot */
   struct index key_ids;
+  struct pool turns;      /* struct turn */
   struct pool instances;  /* struct instance */
   struct index instance_ids;
   struct heap timers;
@@ -84,6 +93,7 @@ static inline struct bucket_node *bucket_at(const struct state *state, uint32_t 
   return pool_at(&state->buckets, number);
 }
 static inline struct key_slot *key_at(const struct state *state, uint32_t number) { return pool_at(&state->keys, number); }
+static inline struct turn *turn_at(const struct state *state, uint32_t number) { return pool_at(&state->turns, number); }
 
 uint32_t object_find(const struct state *state, const struct id *id); /* 0: none */
 struct object *object_of_kind(const struct state *state, const struct id *id, enum object_kind kind);
@@ -94,6 +104,12 @@ void ready_attach(struct state *state, uint32_t number, const struct event_task_
 void ready_follow(struct state *state, uint32_t number, enum task_state before, int64_t time_us);
 void ready_queue_changed(struct state *state, uint32_t queue);
 void timer_set(struct state *state, uint32_t number, int64_t now_us);
+/* The turn of a key's tasks in this bucket; 0: none ever waited. */
+uint32_t turn_find(const struct state *state, const struct key_slot *slot, uint32_t bucket);
+/* How many more of its tasks may be leased. */
+uint64_t key_room(const struct state *state, const struct key_slot *slot);
+/* What is wrong with the order of timers, ready, aside or waiting tasks; NULL: nothing. For state_check. */
+const char *ready_misfit(const struct state *state);
 
 /* listing.c: a new task takes its place in the lists. */
 void listing_attach(struct state *state, uint32_t number, const struct event_task_accepted *accepted);

@@ -26,7 +26,7 @@ static struct heap_owner ready_owner(const struct state *state) {
   return (struct heap_owner){ready_position, ready_tie, (void *)(uintptr_t)state};
 }
 
-/* Priority high to low, then available_at: one number, since times stay below 2^57. */
+/* Priority high to low, then available_at: one number, since times stay below 2^58. */
 static int64_t ready_key(const struct task *task) {
   return ((int64_t)(priority_max - task->priority) << 58) | task->available_at;
 }
@@ -139,8 +139,39 @@ static struct id key_id_make(const struct id *queue_id, struct bytes key) {
   return id;
 }
 
-static bool key_is_full(const struct state *state, const struct key_slot *slot) {
-  return slot->held >= object_at(state, slot->queue)->as.queue.key_concurrency;
+uint64_t key_room(const struct state *state, const struct key_slot *slot) {
+  uint64_t limit = object_at(state, slot->queue)->as.queue.key_concurrency;
+  return limit > slot->held ? limit - slot->held : 0;
+}
+
+uint32_t turn_find(const struct state *state, const struct key_slot *slot, uint32_t bucket) {
+  uint32_t number = slot->turns;
+  while (number != 0 && turn_at(state, number)->bucket != bucket) number = turn_at(state, number)->next;
+  return number;
+}
+
+static struct turn *turn_make(struct state *state, struct key_slot *slot, uint32_t bucket) {
+  uint32_t number = turn_find(state, slot, bucket);
+  if (number != 0) return turn_at(state, number);
+  number = pool_add(&state->turns);
+  struct turn *turn = turn_at(state, number);
+  turn->bucket = bucket;
+  turn->next = slot->turns;
+  slot->turns = number;
+  return turn;
+}
+
+static void key_free(struct state *state, uint32_t number) {
+  struct key_slot *slot = key_at(state, number);
+  must(slot->held == 0);
+  for (uint32_t turn = slot->turns, next; turn != 0; turn = next) {
+    next = turn_at(state, turn)->next;
+    must(turn_at(state, turn)->aside.count == 0);
+    heap_clear(&turn_at(state, turn)->aside);
+    pool_remove(&state->turns, turn);
+  }
+  index_remove(&state->key_ids, id_hash(&slot->id), number);
+  pool_remove(&state->keys, number);
 }
 
 /* The bucket's heap changed. */
@@ -164,7 +195,7 @@ static void ready_leave(struct state *state, uint32_t number) {
   struct task_node *node = node_at(state, number);
   struct heap_owner owner = ready_owner(state);
   if (node->aside) {
-    heap_remove(&key_at(state, node->key)->aside, &owner, number);
+    heap_remove(&turn_at(state, turn_find(state, key_at(state, node->key), node->task.handler))->aside, &owner, number);
     node->aside = false;
     return;
   }
@@ -173,14 +204,17 @@ static void ready_leave(struct state *state, uint32_t number) {
   bucket_counted(state, bucket);
 }
 
-/* Tasks that waited for the key come back while it has room. */
+/* Of each bucket as many tasks that waited for the key come back as it has room for. More than the room may stand ready then: whoever is too
+ * many is put aside again when it comes first. */
 static void key_wake(struct state *state, struct key_slot *slot) {
   struct heap_owner owner = ready_owner(state);
-  uint64_t limit = object_at(state, slot->queue)->as.queue.key_concurrency;
-  for (uint64_t room = limit > slot->held ? limit - slot->held : 0; room > 0 && slot->aside.count != 0; room--) {
-    uint32_t number = heap_first(&slot->aside).number;
-    heap_remove(&slot->aside, &owner, number);
-    ready_enter(state, number);
+  for (uint32_t number = slot->turns; number != 0; number = turn_at(state, number)->next) {
+    struct heap *aside = &turn_at(state, number)->aside;
+    for (uint64_t room = key_room(state, slot); room > 0 && aside->count != 0; room--) {
+      uint32_t first = heap_first(aside).number;
+      heap_remove(aside, &owner, first);
+      ready_enter(state, first);
+    }
   }
 }
 
@@ -199,11 +233,11 @@ uint32_t state_bucket_first(struct state *state, uint32_t number) {
   while (bucket->ready.count != 0) {
     uint32_t first = heap_first(&bucket->ready).number;
     struct task_node *node = node_at(state, first);
-    if (node->key == 0 || !key_is_full(state, key_at(state, node->key))) return first;
+    if (node->key == 0 || key_room(state, key_at(state, node->key)) != 0) return first;
     heap_remove(&bucket->ready, &owner, first);
     bucket_counted(state, bucket);
     node->aside = true;
-    heap_put(&key_at(state, node->key)->aside, &owner, first, ready_key(&node->task));
+    heap_put(&turn_make(state, key_at(state, node->key), number)->aside, &owner, first, ready_key(&node->task));
   }
   return 0;
 }
@@ -233,29 +267,26 @@ static void ready_detach(struct state *state, uint32_t number) {
   bucket_at(state, bucket)->bucket.unfinished--;
   state_bucket_release(state, bucket);
   if (key == 0) return;
-  struct key_slot *slot = key_at(state, key);
-  if (--slot->unfinished != 0) return;
-  must(slot->held == 0 && slot->aside.count == 0);
-  index_remove(&state->key_ids, id_hash(&slot->id), key);
-  heap_clear(&slot->aside);
-  pool_remove(&state->keys, key);
+  if (--key_at(state, key)->unfinished == 0) key_free(state, key);
+}
+
+/* The key is held by one task more or less, or a task that could have taken it went away without. */
+static void key_follow(struct state *state, uint32_t number, enum task_state before, enum task_state after) {
+  bool held_before = task_state_holds_lease(before), held_after = task_state_holds_lease(after);
+  struct key_slot *slot = key_at(state, number);
+  if (held_after && !held_before) slot->held++;
+  if (held_before && !held_after) {
+    must(slot->held > 0);
+    slot->held--;
+  }
+  if (!held_after && before != TASK_NONE) key_wake(state, slot);
 }
 
 void ready_follow(struct state *state, uint32_t number, enum task_state before, int64_t time_us) {
   struct task_node *node = node_at(state, number);
   enum task_state after = (enum task_state)node->task.state;
-  bool held_before = task_state_holds_lease(before), held_after = task_state_holds_lease(after);
   if (before == TASK_WAITING && after != TASK_WAITING) ready_leave(state, number);
-  if (node->key != 0 && held_before != held_after) {
-    struct key_slot *slot = key_at(state, node->key);
-    if (held_after) {
-      slot->held++;
-    } else {
-      must(slot->held > 0);
-      slot->held--;
-      key_wake(state, slot);
-    }
-  }
+  if (node->key != 0) key_follow(state, node->key, before, after);
   struct heap_owner waiting = waiting_owner(state);
   struct heap *queue_waiting = &object_at(state, node->task.queue)->waiting;
   if (after == TASK_WAITING)
@@ -265,4 +296,88 @@ void ready_follow(struct state *state, uint32_t number, enum task_state before, 
   if (after == TASK_WAITING && node->task.available_at <= time_us) ready_enter(state, number);
   timer_set(state, number, time_us);
   if (task_state_is_terminal(after) && !task_state_is_terminal(before)) ready_detach(state, number);
+}
+
+/* ---- judging ---- */
+
+static const char *heap_misfit(const struct heap *heap, const struct heap_owner *owner) {
+  return heap_is_sound(heap, owner) ? NULL : "a heap is out of order";
+}
+
+/* By turn: tasks of its key that stand in its bucket's heap. */
+static uint32_t *standing_count(const struct state *state) {
+  uint32_t *counts = guard_calloc(state->turns.used + 1U, sizeof *counts);
+  size_t at = 0;
+  uint64_t key, value;
+  while (index_each(&state->bucket_keys, &at, &key, &value)) {
+    const struct heap *ready = &bucket_at(state, (uint32_t)value)->ready;
+    for (uint32_t i = 0; i < ready->count; i++) {
+      uint32_t number = node_at(state, ready->entries[i].number)->key;
+      if (number != 0) counts[turn_find(state, key_at(state, number), (uint32_t)value)]++;
+    }
+  }
+  return counts;
+}
+
+static const char *key_misfit(const struct state *state, uint32_t key, const uint32_t *standing) {
+  const struct key_slot *slot = key_at(state, key);
+  struct heap_owner owner = ready_owner(state);
+  for (uint32_t number = slot->turns; number != 0; number = turn_at(state, number)->next) {
+    const struct turn *turn = turn_at(state, number);
+    if (heap_misfit(&turn->aside, &owner) != NULL) return "a turn is out of order";
+    for (uint32_t i = 0; i < turn->aside.count; i++) {
+      const struct task_node *node = node_at(state, turn->aside.entries[i].number);
+      if (!node->aside || node->key != key || node->task.handler != turn->bucket) return "a task waits in the wrong turn";
+    }
+    if (turn->aside.count != 0 && standing[number] < key_room(state, slot))
+      return "a task waits for a key that has room";
+  }
+  return NULL;
+}
+
+static const char *keys_misfit(const struct state *state) {
+  cleanup(guard_free) uint32_t *standing = standing_count(state);
+  const char *misfit = NULL;
+  size_t at = 0;
+  uint64_t key, value;
+  while (misfit == NULL && index_each(&state->key_ids, &at, &key, &value)) misfit = key_misfit(state, (uint32_t)value, standing);
+  return misfit;
+}
+
+static const char *bucket_misfit(const struct state *state, const struct bucket_node *bucket) {
+  struct heap_owner owner = ready_owner(state);
+  for (uint32_t i = 0; i < bucket->ready.count; i++) {
+    const struct task_node *node = node_at(state, bucket->ready.entries[i].number);
+    if (node->aside || node->task.handler != bucket->bucket.number) return "a task stands in the wrong bucket";
+    if (bucket->ready.entries[i].key != ready_key(&node->task)) return "a task stands in the wrong place of its bucket";
+  }
+  return heap_misfit(&bucket->ready, &owner);
+}
+
+static const char *timers_misfit(const struct state *state) {
+  struct heap_owner owner = timer_owner(state);
+  for (uint32_t i = 0; i < state->timers.count; i++) {
+    const struct heap_entry *entry = &state->timers.entries[i];
+    const struct task_node *node = node_at(state, entry->number);
+    bool lies_ahead = node->task.state == TASK_WAITING && node->ready_position == 0;
+    if (entry->key != task_next_timer(&node->task, lies_ahead ? INT64_MIN : INT64_MAX)) return "a timer is not the task's";
+  }
+  return heap_misfit(&state->timers, &owner);
+}
+
+const char *ready_misfit(const struct state *state) {
+  size_t at = 0;
+  uint64_t key, value, ready = 0;
+  const char *misfit = timers_misfit(state);
+  struct heap_owner waiting = waiting_owner(state);
+  for (; misfit == NULL && index_each(&state->bucket_keys, &at, &key, &value); ready += bucket_at(state, (uint32_t)value)->ready.count)
+    misfit = bucket_misfit(state, bucket_at(state, (uint32_t)value));
+  if (misfit == NULL) misfit = keys_misfit(state);
+  for (at = 0; misfit == NULL && index_each(&state->object_ids, &at, &key, &value);) {
+    const struct object *object = object_at(state, (uint32_t)value);
+    misfit = heap_misfit(&object->waiting, &waiting);
+    if (object->kind == OBJECT_QUEUE && object->waiting.count != object->as.queue.counts[TASK_WAITING])
+      misfit = "the waiting tasks of a queue are not those that wait";
+  }
+  return misfit != NULL || ready == state->ready_count ? misfit : "the count of ready tasks is not that of the buckets";
 }

@@ -13,6 +13,7 @@ struct state *state_new(void) {
   pool_init(&state->tasks, sizeof(struct task_node));
   pool_init(&state->buckets, sizeof(struct bucket_node));
   pool_init(&state->keys, sizeof(struct key_slot));
+  pool_init(&state->turns, sizeof(struct turn));
   pool_init(&state->instances, sizeof(struct instance));
   return state;
 }
@@ -30,7 +31,9 @@ static void free_owned(struct state *state) {
     heap_clear(&node->ready);
     free((void *)(uintptr_t)node->bucket.handler.data);
   }
-  for (at = 0; index_each(&state->key_ids, &at, &key, &value);) heap_clear(&key_at(state, (uint32_t)value)->aside);
+  for (at = 0; index_each(&state->key_ids, &at, &key, &value);)
+    for (uint32_t turn = key_at(state, (uint32_t)value)->turns; turn != 0; turn = turn_at(state, turn)->next)
+      heap_clear(&turn_at(state, turn)->aside);
 }
 
 void state_free(struct state *state) {
@@ -40,6 +43,7 @@ void state_free(struct state *state) {
   pool_clear(&state->tasks);
   pool_clear(&state->buckets);
   pool_clear(&state->keys);
+  pool_clear(&state->turns);
   pool_clear(&state->instances);
   index_clear(&state->object_ids);
   index_clear(&state->task_ids);

@@ -128,6 +128,8 @@ void state_instance_release(struct state *state, uint32_t number);
 /* What must always hold (schema/semantics.md "Invariants"), recomputed from all objects: counts, at most one authority, bounds, orders.
  * CORRUPT with the object and what is wrong. Costs a walk over everything. */
 enum status state_check(const struct state *state, struct fault *fault);
+/* The same for one task alone, for after each commit. STATUS_OK also when there is no such task. */
+enum status state_check_task(const struct state *state, const struct id *task_id, struct fault *fault);
 /* A digest of all views, the same for the same log however it was folded; live lease extensions are no part of it. */
 struct id state_digest(const struct state *state);
 

@@ -3,11 +3,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -64,7 +67,7 @@ _Noreturn static void become(const char *const *arguments, const char *const *en
   (void)sigprocmask(SIG_SETMASK, &none, NULL);
   for (int i = 0; i < 3; i++)
     if (dup2(fds[i], i) < 0) _exit(exec_failed);
-  if (uid != 0 && (setgid((gid_t)uid) != 0 || setuid(uid) != 0)) _exit(exec_failed);
+  if (uid != 0 && (setgroups(0, NULL) != 0 || setgid((gid_t)uid) != 0 || setuid(uid) != 0)) _exit(exec_failed);
   if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent) _exit(exec_failed); /* a test that dies takes it along */
   (void)execve(arguments[0], (char *const *)(uintptr_t)arguments, (char *const *)(uintptr_t)environment);
   _exit(exec_failed);
@@ -79,8 +82,16 @@ static pid_t spawn(const char *const *arguments, const struct api_run_options *o
   return pid;
 }
 
+/* A program that does not end when it should is killed, so that the test fails instead of hanging. */
+static void kill_when_late(pid_t pid) {
+  cleanup(guard_close) int fd = pidfd_open(pid, 0);
+  struct pollfd polled = {.fd = fd, .events = POLLIN};
+  if (fd >= 0 && poll(&polled, 1, api_wait_ms_max) == 0) (void)kill(pid, SIGKILL);
+}
+
 int api_wait_exit(pid_t pid) {
   int status = 0;
+  kill_when_late(pid);
   while (waitpid(pid, &status, 0) < 0) assert_int_equal(errno, EINTR);
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
@@ -200,19 +211,16 @@ static void server_arguments(const struct api_server *server, const char *const 
   arguments[count] = NULL;
 }
 
-/* The last line of the log with this message, parsed; false when there is none. Lines that are cut are not looked at. */
-static bool last_line(const struct api_server *server, const char *message, struct bytes text, struct json *json) {
-  bool found = false;
-  (void)server;
+/* The first whole line of the log with this message, parsed; false when there is none. */
+static bool find_line(const char *message, struct bytes text, struct json *json) {
   for (const uint8_t *at = text.data, *end = at + text.size, *line_end; at < end; at = line_end + 1) {
     struct fault fault;
     if ((line_end = memchr(at, '\n', (size_t)(end - at))) == NULL) break;
     if (json_parse(json, bytes_of(at, (size_t)(line_end - at)), &fault) != STATUS_OK) continue; /* a library's own words */
     uint32_t token = json_member(json, 0, "message");
-    if (token != 0 && bytes_equal_text(json_string(json, token), message)) found = true;
-    if (found) break;
+    if (token != 0 && bytes_equal_text(json_string(json, token), message)) return true;
   }
-  return found;
+  return false;
 }
 
 bool api_log_value(const struct api_server *server, const char *message, const char *field, char *out, size_t size) {
@@ -220,7 +228,7 @@ bool api_log_value(const struct api_server *server, const char *message, const c
   cleanup(json_clear) struct json json;
   json_init(&json);
   if (text.data == NULL) return false;
-  uint32_t token = last_line(server, message, text, &json) ? json_member(&json, 0, field) : 0;
+  uint32_t token = find_line(message, text, &json) ? json_member(&json, 0, field) : 0;
   struct bytes value = token != 0 ? json_string(&json, token) : bytes_of(NULL, 0);
   if (token != 0) (void)snprintf(out, size, "%.*s", (int)value.size, (const char *)value.data);
   free((void *)(uintptr_t)text.data);

@@ -57,7 +57,7 @@ void api_orbitctl(const struct api_run_options *options, struct api_run *ret_run
 /* Starts a program with stdout and stderr going to files (NULL: /dev/null), and returns. */
 pid_t api_spawn(const char *const *arguments, const struct api_run_options *options, const char *out_path,
                 const char *err_path);
-/* Waits for its end: exit code, or 128 + signal. */
+/* Waits for its end: exit code, or 128 + signal. What has not ended within api_wait_ms_max is killed. */
 int api_wait_exit(pid_t pid);
 
 /* ---- The server ---- */
@@ -93,7 +93,8 @@ void api_server_remove(struct api_server *server);
 /* make and start in one. */
 void api_server_up(struct api_server *server);
 
-/* The value of a field in the last line of the server's log that has this message; false when there is none. */
+/* The value of a field in the first line of the server's log that has this message (each start begins a new log); false when
+ * there is none. */
 bool api_log_value(const struct api_server *server, const char *message, const char *field, char *out, size_t size);
 
 /* ---- HTTP ---- */

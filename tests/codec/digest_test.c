@@ -221,6 +221,11 @@ static void known_answers(void **state) {
                                 .reason = bytes_text("r"),
                                 .evidence_ref = bytes_text("e"),
                                 .task_timeout_ms = 60000};
+  struct namespace_command tenant = {.name = bytes_text("n")};
+  struct queue_command queue = {.name = bytes_text("n"), .max_running = 7, .key_concurrency = 1, .lease_ms = 30000};
+  struct queue_command queue_change = {.id = ID_A, .expected_revision = 4, .given = GIVEN_MAX_RUNNING};
+  struct application_command application = {.id = ID_A, .expected_revision = 4, .given = GIVEN_DISABLED, .disabled = true};
+  struct credential_command credential = {.application_id = ID_A, .permissions = 5, .queue_ids = bytes_of(&ref.task_id, 16)};
   struct id a = ID_A, b = ID_B;
   const struct {
     struct id digest;
@@ -233,6 +238,11 @@ static void known_answers(void **state) {
       {cancel_digest(&cancel), "550caa57085e70da1a2b3613bf06795c"},
       {review_digest(&review), "1560dc1fb5fdf49bb6b9d430d769e5ba"},
       {retry_digest(&retry), "e4a2ceb9f309c5d2a2a90105dcfd21d9"},
+      {namespace_digest(&tenant), "3e5a528597b7b651ea6802706497bb38"},
+      {queue_digest(COMMAND_QUEUE_CREATE, &queue), "d55f1467eded5c5d0e38646f1e53b9da"},
+      {queue_digest(COMMAND_QUEUE_CHANGE, &queue_change), "634c7645120061b49c7a338e66b4ebdb"},
+      {application_digest(COMMAND_APPLICATION_CHANGE, &application), "0d27d91799d46eb1bfc9908f1d87744a"},
+      {credential_digest(COMMAND_CREDENTIAL_CREATE, &credential), "990c9dfecf88cebe600c83d66ec559a9"},
   };
   (void)state;
   for (size_t i = 0; i < sizeof answers / sizeof answers[0]; i++)

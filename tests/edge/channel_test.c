@@ -385,6 +385,24 @@ static void goaway_and_stop(void **state) {
   fixture_close(&fixture);
 }
 
+/* What signals do is for the main thread to say: an event loop below must not change it. */
+static void signals_are_left_alone(void **state) {
+  (void)state;
+  static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGSEGV, SIGFPE, SIGBUS};
+  struct fixture fixture;
+  struct sigaction now;
+  struct sigaction before[sizeof signals / sizeof signals[0]];
+  for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++) assert_int_equal(sigaction(signals[i], NULL, &before[i]), 0);
+  for (int stopped = 0; stopped < 2; stopped++) {
+    if (stopped) fixture_close(&fixture);
+    else fixture_open(&fixture);
+    for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++) {
+      assert_int_equal(sigaction(signals[i], NULL, &now), 0);
+      assert_ptr_equal((void *)now.sa_sigaction, (void *)before[i].sa_sigaction);
+    }
+  }
+}
+
 /* Takes a minute: with ORBIT_SLOW_TESTS alone. */
 static void it_pings_and_drops_the_silent(void **state) {
   (void)state;
@@ -431,6 +449,7 @@ int main(void) {
       cmocka_unit_test(a_credential_that_ends_closes_its_workers),
       cmocka_unit_test(a_worker_that_does_not_read_is_closed_and_loses_nothing),
       cmocka_unit_test(goaway_and_stop),
+      cmocka_unit_test(signals_are_left_alone),
       cmocka_unit_test(it_pings_and_drops_the_silent),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -30,6 +30,17 @@
 #define TOKEN_WORK "orbit_work"   /* consume, every queue */
 #define TOKEN_OTHER "orbit_other" /* submit and read in another namespace */
 
+#define TOKEN_PEOPLE "orbit_people" /* all that is about tasks, every queue */
+#define TOKEN_PEOPLE_B "orbit_people_b" /* the same, queue B only */
+#define TOKEN_PEOPLE_OTHER "orbit_people_other" /* the same in the other namespace */
+#define TOKEN_ADMIN "orbit_admin"
+#define TOKEN_ADMIN_OTHER "orbit_admin_other"
+#define TOKEN_ROOT "orbit_root"
+
+#ifndef REPLY_BYTES
+#define REPLY_BYTES (64 * 1024)
+#endif
+
 enum { client_wait_ms = 10000 };
 
 struct fixture {
@@ -64,10 +75,11 @@ static inline void fixture_credential(struct commit *commit, unsigned number, un
                                       uint64_t permissions, const struct id *queue) {
   uint8_t hash[token_hash_bytes];
   token_hash(bytes_text(token), hash);
-  struct event event = {.body.credential_created = {.namespace_id = fixture_id(tenant),
-                                                    .application_id = fixture_id(tenant + 1),
-                                                    .permissions = permissions,
-                                                    .token_hash = bytes_of(hash, sizeof hash)}};
+  struct event event = {.body.credential_created = {.permissions = permissions, .token_hash = bytes_of(hash, sizeof hash)}};
+  if (tenant != 0) { /* 0: root */
+    event.body.credential_created.namespace_id = fixture_id(tenant);
+    event.body.credential_created.application_id = fixture_id(tenant + 1);
+  }
   if (queue != NULL) event.body.credential_created.queue_ids = bytes_of(queue, sizeof *queue);
   fixture_add(commit, &event, EVENT_credential_created, fixture_id(number));
 }
@@ -88,6 +100,20 @@ static inline void fixture_queue(struct commit *commit, unsigned number, unsigne
   fixture_add(commit, &event, EVENT_queue_created, fixture_id(number));
 }
 
+#define MAY(name) (UINT64_C(1) << PERMISSION_##name)
+
+static inline void fixture_people(struct commit *commit) {
+  const uint64_t people = MAY(TASKS_READ) | MAY(TASKS_SUBMIT) | MAY(TASKS_CANCEL) | MAY(TASKS_REVIEW) | MAY(TASKS_RETRY) |
+                          MAY(TASKS_AUDIT_READ) | MAY(QUEUES_READ);
+  struct id queue_b = fixture_id(0xa02);
+  fixture_credential(commit, 0xc11, 0x100, TOKEN_PEOPLE, people, NULL);
+  fixture_credential(commit, 0xc12, 0x100, TOKEN_PEOPLE_B, people, &queue_b);
+  fixture_credential(commit, 0xc13, 0x200, TOKEN_PEOPLE_OTHER, people, NULL);
+  fixture_credential(commit, 0xc14, 0x100, TOKEN_ADMIN, MAY(ADMIN), NULL);
+  fixture_credential(commit, 0xc15, 0x200, TOKEN_ADMIN_OTHER, MAY(ADMIN), NULL);
+  fixture_credential(commit, 0xc16, 0, TOKEN_ROOT, MAY(ROOT), NULL);
+}
+
 static inline void fixture_genesis(struct journal *journal) {
   const uint64_t read = UINT64_C(1) << PERMISSION_TASKS_READ, submit = UINT64_C(1) << PERMISSION_TASKS_SUBMIT;
   struct id queue_b = fixture_id(0xa02);
@@ -104,6 +130,7 @@ static inline void fixture_genesis(struct journal *journal) {
   fixture_credential(&commit, 0xc03, 0x100, TOKEN_SCOPED, read | submit, &queue_b);
   fixture_credential(&commit, 0xc05, 0x100, TOKEN_WORK, UINT64_C(1) << PERMISSION_TASKS_CONSUME, NULL);
   fixture_credential(&commit, 0xc04, 0x200, TOKEN_OTHER, read | submit, NULL);
+  fixture_people(&commit);
   assert_int_equal(journal_commit(journal, &commit, &fault), STATUS_OK);
   commit_clear(&commit);
 }
@@ -131,22 +158,27 @@ static inline void fixture_run_engine(struct fixture *fixture) {
   fixture->engine_runs = true;
 }
 
-static inline void fixture_open(struct fixture *fixture) {
-  struct journal_options options = {.map_bytes = UINT64_C(256) << 20, .reserve_bytes = UINT64_C(1) << 20, .create = true};
+/* Reads the log of the directory and readies the engine. */
+static inline void fixture_boot(struct fixture *fixture, bool create) {
+  struct journal_options options = {.map_bytes = UINT64_C(256) << 20, .reserve_bytes = UINT64_C(1) << 20, .create = create};
   struct engine_options engine_options = {.id_seed = 1, .version = "test"};
   struct fault fault = {.message = ""};
-  memset(fixture, 0, sizeof *fixture);
-  fixture->directory = test_directory_make();
-  log_init(&fixture->edge.log, "json");
   assert_int_equal(journal_open(fixture->directory, &options, &fixture->edge.journal, &fault), STATUS_OK);
-  fixture_genesis(fixture->edge.journal);
+  if (create) fixture_genesis(fixture->edge.journal);
   struct state *state = state_new();
   assert_int_equal(journal_replay(fixture->edge.journal, 0, 0, fixture_fold, state, &fault), STATUS_OK);
   fixture->edge.engine = engine_new(fixture->edge.journal, state, &engine_options);
   assert_int_equal(engine_start(fixture->edge.engine, engine_now_us(fixture->edge.engine), &fault), STATUS_OK);
+  fixture->edge.node_id = journal_node_id(fixture->edge.journal);
+}
+
+static inline void fixture_open(struct fixture *fixture) {
+  memset(fixture, 0, sizeof *fixture);
+  fixture->directory = test_directory_make();
+  log_init(&fixture->edge.log, "json");
+  fixture_boot(fixture, true);
   (void)snprintf(fixture->edge.version, sizeof fixture->edge.version, "1.2.3");
   (void)snprintf(fixture->edge.worker_url, sizeof fixture->edge.worker_url, "ws://127.0.0.1:9/v1/worker");
-  fixture->edge.node_id = journal_node_id(fixture->edge.journal);
   struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
   socklen_t size = sizeof address;
   fixture->listen_fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -157,12 +189,18 @@ static inline void fixture_open(struct fixture *fixture) {
   fixture->port = ntohs(address.sin_port);
 }
 
-/* After http_stop. */
-static inline void fixture_close(struct fixture *fixture) {
+/* The engine ends without a last word, as in a crash. */
+static inline void fixture_halt(struct fixture *fixture) {
   engine_stop(fixture->edge.engine);
   if (fixture->engine_runs) assert_int_equal(pthread_join(fixture->engine_thread, NULL), 0);
+  fixture->engine_runs = false;
   engine_free(fixture->edge.engine);
   journal_close(fixture->edge.journal, false);
+}
+
+/* After http_stop. */
+static inline void fixture_close(struct fixture *fixture) {
+  fixture_halt(fixture);
   guard_close(&fixture->listen_fd);
   test_directory_remove(fixture->directory);
 }
@@ -179,7 +217,7 @@ static inline void text_keep(char *out, size_t size, const char *text) {
 struct reply {
   int status; /* 0: the connection ended without one */
   size_t head_size, size;
-  char text[64 * 1024]; /* head, then body; NUL-terminated */
+  char text[REPLY_BYTES]; /* head, then body; NUL-terminated */
 };
 
 static inline const char *reply_body(const struct reply *reply) { return reply->text + reply->head_size; }
@@ -218,19 +256,31 @@ static inline bool client_is_closed(int fd) {
   return !client_read_byte(fd, &byte);
 }
 
+/* Reads the head, so far and no further. False: the connection ended. */
+static inline bool client_receive_head(int fd, struct reply *reply) {
+  while (reply->head_size == 0) {
+    if (reply->size == sizeof reply->text - 1 || !client_read_byte(fd, &reply->text[reply->size])) return false;
+    reply->text[++reply->size] = '\0';
+    if (reply->size >= 4 && strcmp(reply->text + reply->size - 4, "\r\n\r\n") == 0) reply->head_size = reply->size;
+  }
+  return true;
+}
+
 /* Reads one answer, by its Content-Length. */
 static inline void client_receive(int fd, struct reply *reply) {
   memset(reply, 0, offsetof(struct reply, text));
-  size_t wanted = sizeof reply->text - 1;
-  while (reply->size < wanted && client_read_byte(fd, &reply->text[reply->size])) {
-    reply->text[++reply->size] = '\0';
-    if (reply->head_size != 0 || reply->size < 4 || strcmp(reply->text + reply->size - 4, "\r\n\r\n") != 0) continue;
-    reply->head_size = reply->size;
-    const char *length = strcasestr(reply->text, "\r\nContent-Length: ");
-    assert_true(length != NULL || strncmp(reply->text, "HTTP/1.1 100", 12) == 0);
-    if (length == NULL) break;
-    wanted = reply->head_size + strtoul(length + 18, NULL, 10);
-    assert_true(wanted < sizeof reply->text);
+  bool whole = client_receive_head(fd, reply);
+  const char *length = whole ? strcasestr(reply->text, "\r\nContent-Length: ") : NULL;
+  assert_true(!whole || length != NULL || strncmp(reply->text, "HTTP/1.1 100", 12) == 0);
+  size_t wanted = length != NULL ? reply->head_size + strtoul(length + 18, NULL, 10) : reply->size;
+  assert_true(wanted < sizeof reply->text);
+  while (reply->size < wanted) {
+    struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
+    assert_int_equal(poll(&poll_fd, 1, client_wait_ms), 1);
+    ssize_t count = recv(fd, reply->text + reply->size, wanted - reply->size, 0);
+    if (count <= 0) break;
+    reply->size += (size_t)count;
+    reply->text[reply->size] = '\0';
   }
   if (reply->size >= 12) reply->status = (int)strtol(reply->text + 9, NULL, 10);
 }

@@ -209,7 +209,7 @@ static void test_queries(void **state) {
       {"/v1/info%00x", 400, NULL},
       {"/v1/info?x=1", 400, "x"},
       {"/healthz?x=1", 400, "x"},
-      {"/v1/tasks", 405, NULL},
+      {"/v1/tasks:batch", 405, NULL},
       {"http://a/healthz", 200, NULL},
   };
 #undef TASK
@@ -226,7 +226,7 @@ static void test_queries(void **state) {
 /* A connection serves on after a refusal that left no doubt where the request ended. */
 static void test_keep_alive(void **state) {
   struct server *server = *state;
-  static const char *const targets[] = {"/healthz", "/nothing", "/v1/tasks", "/healthz?x", "/v1/info", "/healthz"};
+  static const char *const targets[] = {"/healthz", "/nothing", "/v1/tasks:batch", "/healthz?x", "/v1/info", "/healthz"};
   static const int statuses[] = {200, 404, 405, 400, 200, 200};
   struct reply reply;
   int fd = client_connect(&server->fixture);

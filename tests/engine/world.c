@@ -29,15 +29,15 @@ static struct event made(struct world *world, enum event_type type, struct id *r
   return *event_list_add(&list, type, ret_id, ret_id, &node);
 }
 
-static struct principal credential(struct world *world, struct commit *commit, struct state *state, const struct id *application_id,
-                                   const struct id *scope) {
-  static uint8_t hashes[8][token_hash_bytes];
+static struct principal credential(struct world *world, struct commit *commit, struct state *state, const struct id *namespace_id,
+                                   const struct id *application_id, const struct id *scope) {
+  static uint8_t hashes[8][token_hash_bytes]; /* alive until the commit is made */
   static uint8_t next;
   uint8_t *hash = hashes[next % 8];
-  struct principal who = {.application_id = *application_id, .namespace_id = world->namespace_id, .permissions = UINT64_MAX};
+  struct principal who = {.application_id = *application_id, .namespace_id = *namespace_id, .permissions = UINT64_MAX};
   struct event event = made(world, EVENT_credential_created, &who.credential_id);
   memset(hash, ++next, token_hash_bytes);
-  event.body.credential_created.namespace_id = world->namespace_id;
+  event.body.credential_created.namespace_id = *namespace_id;
   event.body.credential_created.application_id = *application_id;
   event.body.credential_created.permissions = 1;
   event.body.credential_created.token_hash = bytes_of(hash, token_hash_bytes);
@@ -77,9 +77,11 @@ static void make_objects(struct world *world) {
   make_queue(world, &commit, state, &world->queue_id, 0);
   make_queue(world, &commit, state, &world->other_queue_id, 0);
   make_queue(world, &commit, state, &world->narrow_queue_id, 10);
-  world->who = credential(world, &commit, state, &world->application_id, NULL);
-  world->other = credential(world, &commit, state, &world->other_application_id, NULL);
-  world->narrow = credential(world, &commit, state, &world->application_id, &world->narrow_queue_id);
+  static const struct id none;
+  world->who = credential(world, &commit, state, &world->namespace_id, &world->application_id, NULL);
+  world->other = credential(world, &commit, state, &world->namespace_id, &world->other_application_id, NULL);
+  world->narrow = credential(world, &commit, state, &world->namespace_id, &world->application_id, &world->narrow_queue_id);
+  world->root = credential(world, &commit, state, &none, &none, NULL);
   assert_int_equal(journal_commit(world->journal, &commit, &fault), STATUS_OK);
   commit_clear(&commit);
   state_free(state);
@@ -163,13 +165,16 @@ static void collect(struct world *world) {
   }
 }
 
-void world_tick(struct world *world) {
+bool world_tick_once(struct world *world) {
   struct fault fault = {0};
   bool busy;
-  do {
-    if (engine_tick(world->engine, world->now_us, &world->next_us, &busy, &fault) != STATUS_OK) fail_msg("tick: %s", fault.message);
-    collect(world);
-  } while (busy || world->next_us <= world->now_us);
+  if (engine_tick(world->engine, world->now_us, &world->next_us, &busy, &fault) != STATUS_OK) fail_msg("tick: %s", fault.message);
+  collect(world);
+  return busy || world->next_us <= world->now_us;
+}
+
+void world_tick(struct world *world) {
+  while (world_tick_once(world)) continue;
 }
 
 void world_advance_ms(struct world *world, int64_t ms) {
@@ -202,6 +207,10 @@ struct answer world_do(struct world *world, const struct command *command) {
 static struct bytes lasting(const char *text) { return bytes_text(text); } /* literals live for ever */
 
 void world_identify(struct world *world, struct command *command, const char *key) {
+  if (command->kind >= COMMAND_CANCEL) {
+    world_identify_operation(world, command, key);
+    return;
+  }
   const struct secret *secret = journal_secret(world->journal);
   static const struct id none;
   if (command->kind == COMMAND_SUBMIT) {
@@ -299,6 +308,19 @@ const struct push *world_take(struct world *world, enum mail_kind kind, uint64_t
     return push;
   }
   return NULL;
+}
+
+unsigned world_count(struct world *world, enum mail_kind kind, uint64_t session) {
+  unsigned count = 0;
+  for (uint32_t i = 0; i < world->push_count; i++)
+    count += world->pushes[i]->mail.kind == kind && (session == 0 || world->pushes[i]->session == session);
+  return count;
+}
+
+void world_forget(struct world *world) {
+  for (uint32_t i = 0; i < world->push_count; i++) push_free(world->pushes[i]);
+  world->push_count = 0;
+  for (unsigned i = 0; i < world_workers_max; i++) atomic_store(&world->gauges[i].unsent_bytes, 0);
 }
 
 struct task world_task(struct world *world, const struct id *id) {

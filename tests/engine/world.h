@@ -5,6 +5,7 @@
 
 #include "support/support.h"
 
+#include "core/event.h"
 #include "engine/engine.h"
 
 enum { world_workers_max = 64 };
@@ -18,6 +19,7 @@ struct world {
   int64_t next_us;            /* the last tick's next timer */
   struct id namespace_id, application_id, other_application_id, queue_id, other_queue_id, narrow_queue_id;
   struct principal who, other, narrow; /* all rights; another application's; all rights in narrow_queue_id alone */
+  struct principal root;               /* of no namespace */
   struct id_source ids;
   struct buffer texts;        /* what commands' spans point at */
   struct push *pushes[4096];  /* what Orbit said by itself, oldest first; owned */
@@ -44,6 +46,7 @@ struct command world_ref(struct world *world, enum command_kind kind, const stru
 struct command world_finish(struct world *world, const struct push *assign, enum outcome outcome, bool retryable);
 /* Makes digest and identity of a submit or finish follow from its content, as the edges do; after every change. */
 void world_identify(struct world *world, struct command *command, const char *key);
+void world_identify_operation(struct world *world, struct command *command, const char *key); /* world_commands.c: its part of it */
 /* A worker says hello: session number n, instance n, handler "h" version "v1" in queue_id. */
 struct answer world_hello(struct world *world, uint64_t session, uint32_t capacity);
 struct command world_hello_command(struct world *world, uint64_t session, uint32_t capacity);
@@ -55,5 +58,38 @@ const struct push *world_take(struct world *world, enum mail_kind kind, uint64_t
 struct task world_task(struct world *world, const struct id *id);
 /* Folds the log anew and compares: same digest as the live state; invariants hold. */
 void world_check(struct world *world);
+/* Counts pushes not taken yet; frees all pushes, taken or not. */
+unsigned world_count(struct world *world, enum mail_kind kind, uint64_t session);
+void world_forget(struct world *world);
+/* One tick at now_us, whatever waits behind it. True: more waits right now. */
+bool world_tick_once(struct world *world);
+
+/* ---- world_commands.c: what people and producers do to tasks, and administrators to objects; all identified by the key ---- */
+
+struct command world_cancel(struct world *world, const struct id *task_id, const char *key);
+struct command world_review(struct world *world, const struct id *task_id, uint64_t revision, enum outcome outcome, const char *key);
+struct command world_retry(struct world *world, const struct id *task_id, uint64_t revision, const char *key);
+/* Without content: fill in, then world_identify. */
+struct command world_queue(struct world *world, enum command_kind kind, const struct id *queue_id);
+struct command world_application(struct world *world, enum command_kind kind, const struct id *application_id);
+struct command world_credential(struct world *world, enum command_kind kind, const struct id *credential_id);
+/* Changes the queue's limits as given, at its present revision; asserts that it was done. */
+struct queue world_change_queue(struct world *world, const struct id *queue_id, const struct queue_command *change);
+struct queue world_get_queue(struct world *world, const struct id *queue_id);
+void world_pause(struct world *world, const struct id *queue_id, bool pause);
+
+/* A submission that is done; a start; a report: each asserts OK. */
+struct task world_submitted(struct world *world, const char *key);
+void world_start(struct world *world, const struct push *assign);
+struct worker_result world_report(struct world *world, const struct push *assign, enum outcome outcome, bool retryable);
+/* Leases one task to a fresh worker of this session and says bye to nobody: the push is the world's. */
+const struct push *world_assigned(struct world *world, uint64_t session);
+
+/* ---- what the log says ---- */
+
+/* The events behind seq `after`, as types in order. */
+uint32_t world_types_after(struct world *world, uint64_t after, enum event_type *types, uint32_t limit);
+/* Calls visit for every event of the log. */
+void world_each_event(struct world *world, void (*visit)(void *context, const struct event *event), void *context);
 
 #endif

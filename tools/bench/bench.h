@@ -1,5 +1,5 @@
-/* The parts of orbit-bench: what is asked for (options), who makes load (producer, crew), what came of it (result). A mode puts them
- * together; a new mode is a function in the table of main.c. */
+/* The parts of orbit-bench: what is asked for (options), who makes load (producer, crew), what came of it (result). A mode puts
+ * them together; a new mode is a function in the table of main.c. */
 #ifndef ORBIT_TOOLS_BENCH_H
 #define ORBIT_TOOLS_BENCH_H
 
@@ -10,17 +10,18 @@
 #include "load/server.h"
 #include "load/worker_line.h"
 
+enum { tasks_max = 99999999 }; /* eight digits: what keys and payloads have room for */
 enum { exit_done = 0, exit_finding = 1, exit_misuse = 2, exit_cannot_run = 3 };
 
 struct bench_options {
   const char *mode;
-  unsigned inflight;      /* submissions sent and not answered: each has a connection */
-  uint64_t tasks;         /* at most 99,999,999; 0: no limit but seconds */
+  unsigned inflight; /* submissions sent and not answered: each has a connection */
+  uint64_t tasks;    /* at most tasks_max; 0: no limit but seconds */
   unsigned payload_bytes;
   unsigned workers, capacity;
-  double rate;            /* submissions per second, whether or not the answers keep up; 0: the next when one is answered */
-  double seconds;         /* of submitting; 0: no limit but tasks */
-  const char *url;        /* NULL: a server of its own */
+  double rate;     /* submissions per second, whether or not the answers keep up; 0: the next when one is answered */
+  double seconds;  /* of submitting; 0: no limit but tasks */
+  const char *url; /* NULL: a server of its own */
   const char *credentials;
   bool jsonl;
 };
@@ -30,13 +31,13 @@ struct run {
   const struct bench_options *options;
   const struct server_access *access;
   struct loop loop;
-  char tag[9];                  /* marks keys and payloads of this run */
-  int64_t *sent_ns;             /* by task number: when its submission was sent, or was due */
+  char tag[9];      /* marks keys and payloads of this run */
+  int64_t *sent_ns; /* by task number: when its submission was sent, or was due */
   uint64_t sent_capacity;
   struct histogram submit, life; /* ns */
   uint64_t sent, accepted, finished;
-  int64_t progress_ns;          /* when something last came back */
-  struct fault fault;           /* the first thing that went wrong; status OK: nothing did */
+  int64_t progress_ns; /* when something last came back */
+  struct fault fault;  /* the first thing that went wrong; status OK: nothing did */
 };
 
 void run_init(struct run *run, const struct bench_options *options, const struct server_access *access);
@@ -53,16 +54,16 @@ struct producer {
   struct run *run;
   struct http_line *lines;
   unsigned count, waiting;
-  struct buffer request;             /* a whole request; the number is written into it at … */
+  struct buffer request; /* a whole request; the number is written into it at … */
   size_t key_offset, payload_offset;
-  int64_t started_ns, stop_ns;       /* no submission after stop_ns */
+  int64_t started_ns, stop_ns; /* no submission after stop_ns */
   uint64_t limit;
 };
 
 enum { payload_bytes_min = 43 }; /* the frame around the filling */
 
-/* Opens the connections and submits the first tasks. */
-void producer_start(struct producer *producer, struct run *run);
+/* Opens the connections and submits the first of so many more tasks (0: no limit but the options' seconds). */
+void producer_start(struct producer *producer, struct run *run, uint64_t tasks);
 /* Submits what is due by the rate; returns when it wants to be called again, at the latest. */
 int64_t producer_turn(struct producer *producer);
 bool producer_is_done(const struct producer *producer); /* all that it wanted was submitted and answered */
@@ -115,7 +116,10 @@ struct result {
 void result_init(struct result *ret_result, const struct run *run);
 void result_print(const struct result *result);
 
-/* Runs producer and crew (NULL: none) until all is done, and fills in the result but for what the log tells. pid 0: not ours. */
+/* Turns the loop until all that the producer wanted is answered and, with a crew, finished. */
+void run_to_end(struct run *run, struct producer *producer, const struct crew *crew);
+/* Runs producer and crew (NULL: none) until all is done, and fills in the result but for what the log tells. pid 0: not ours.
+ */
 void measure(struct run *run, struct producer *producer, struct crew *crew, pid_t pid, struct result *ret_result);
 
 /* A mode: exit code. */

@@ -19,17 +19,19 @@ static void send_message(struct worker *worker, unsigned slot_index, enum phase 
   static const char *const types[] = {[PHASE_START] = "task.start", [PHASE_FINISH] = "task.finish"};
   const struct slot *slot = &worker->slots[slot_index];
   char text[message_bytes_max];
-  int size = snprintf(text, sizeof text,
-                      "{\"type\":\"%s\",\"message_id\":\"%s%04x%04x%x%015llx\",\"task_id\":\"%s\",\"attempt_id\":\"%s\",\"epoch\":\"%s\"%s}",
-                      types[phase], worker->crew->run->tag, worker->index & 0xffff, slot_index & 0xffff, (unsigned)phase & 15,
-                      (unsigned long long)++worker->crew->messages, slot->task_id, slot->attempt_id, slot->epoch,
-                      phase == PHASE_FINISH ? ",\"outcome\":\"SUCCEEDED\",\"result\":{\"done\":true}" : "");
+  int size = snprintf(
+      text, sizeof text,
+      "{\"type\":\"%s\",\"message_id\":\"%s%04x%04x%x%015llx\",\"task_id\":\"%s\",\"attempt_id\":\"%s\",\"epoch\":\"%s\"%s}",
+      types[phase], worker->crew->run->tag, worker->index & 0xffff, slot_index & 0xffff, (unsigned)phase & 15,
+      (unsigned long long)++worker->crew->messages, slot->task_id, slot->attempt_id, slot->epoch,
+      phase == PHASE_FINISH ? ",\"outcome\":\"SUCCEEDED\",\"result\":{\"done\":true}" : "");
   must(size > 0 && size < message_bytes_max);
   worker_line_send(&worker->line, bytes_of(text, (size_t)size));
 }
 
 static void keep_text(struct bytes text, char *out, size_t size) {
-  (void)snprintf(out, size, "%.*s", (int)(text.size < size ? text.size : size - 1), text.data != NULL ? (const char *)text.data : "");
+  (void)snprintf(out, size, "%.*s", (int)(text.size < size ? text.size : size - 1),
+                 text.data != NULL ? (const char *)text.data : "");
 }
 
 /* The number in the payload, when the task is of this run. */
@@ -100,17 +102,19 @@ static void took(struct worker_line *line, struct bytes message) {
   } else if (bytes_equal_text(type, "worker.welcome")) {
     worker->crew->welcome++;
   } else if (!bytes_equal_text(type, "server.goaway")) {
-    run_fail(worker->crew->run, "a worker was told %.*s", (int)(message.size < 250 ? message.size : 250), (const char *)message.data);
+    run_fail(worker->crew->run, "a worker was told %.*s", (int)(message.size < 250 ? message.size : 250),
+             (const char *)message.data);
   }
 }
 
 static void opened(struct worker_line *line) {
   struct worker *worker = line->context;
   char text[message_bytes_max];
-  int size = snprintf(text, sizeof text,
-                      "{\"type\":\"worker.hello\",\"message_id\":\"%s\",\"instance_id\":\"%s\",\"name\":\"orbit-bench\",\"queue_ids\":[\"%s\"],"
-                      "\"handlers\":[{\"handler\":\"bench\",\"handler_version\":\"v1\"}],\"capacity\":%u}",
-                      worker->instance_id, worker->instance_id, worker->crew->run->access->queue_id, worker->crew->capacity);
+  int size = snprintf(
+      text, sizeof text,
+      "{\"type\":\"worker.hello\",\"message_id\":\"%s\",\"instance_id\":\"%s\",\"name\":\"orbit-bench\",\"queue_ids\":[\"%s\"],"
+      "\"handlers\":[{\"handler\":\"bench\",\"handler_version\":\"v1\"}],\"capacity\":%u}",
+      worker->instance_id, worker->instance_id, worker->crew->run->access->queue_id, worker->crew->capacity);
   must(size > 0 && size < message_bytes_max);
   worker_line_send(line, bytes_of(text, (size_t)size));
 }
@@ -144,7 +148,9 @@ bool crew_connect(struct crew *crew) {
   bool all = true;
   for (unsigned i = 0; i < crew->count; i++) {
     struct worker *worker = &crew->workers[i];
-    if (worker->line.state == WORKER_LINE_CLOSED && !worker_line_open(&worker->line, &crew->run->access->worker, crew->run->access->token)) all = false;
+    if (worker->line.state == WORKER_LINE_CLOSED &&
+        !worker_line_open(&worker->line, &crew->run->access->worker, crew->run->access->token))
+      all = false;
   }
   return all;
 }

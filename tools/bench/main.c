@@ -24,9 +24,11 @@ static const struct mode_row {
 } modes[] = {
     {"submit", mode_load, "submissions alone, every answer awaited", 64, 20000, 0, 0, false, false, true},
     {"lifecycle", mode_load, "submissions, and workers that start and finish them", 64, 20000, 64, 0, true, false, true},
-    {"paced", mode_load, "lifecycle at a fixed rate: latency counts from when a submission was due", 64, 5000, 64, 1000, true, true, true},
-    {"restart", mode_restart, "fill, kill -9, start again: until ready, and until a waiting worker holds a task", 256, 100000, 0, 0, false,
-     false, false},
+    {"paced", mode_load, "lifecycle at a fixed rate: latency counts from when a submission was due", 64, 5000, 64, 1000, true,
+     true, true},
+    {"restart", mode_restart,
+     "fill, kill -9, start again: until ready, and until a waiting worker holds a task (with --workers: after whole lives)",
+     256, 100000, 0, 0, true, false, false},
 };
 enum { mode_count = sizeof modes / sizeof modes[0] };
 
@@ -48,17 +50,30 @@ static const struct mode_row *find_mode(const char *name) {
 
 /* ---- options ---- */
 
-enum { key_first = 1000, key_inflight = key_first, key_tasks, key_payload, key_workers, key_capacity, key_rate, key_seconds, key_url, key_credentials };
+enum {
+  key_first = 1000,
+  key_inflight = key_first,
+  key_tasks,
+  key_payload,
+  key_workers,
+  key_capacity,
+  key_rate,
+  key_seconds,
+  key_url,
+  key_credentials
+};
 
 static const struct argp_option option_rows[] = {
-    {"inflight", key_inflight, "N", 0, "submissions sent and not yet answered, each on a connection of its own (64; restart 256)", 0},
+    {"inflight", key_inflight, "N", 0,
+     "submissions sent and not yet answered, each on a connection of its own (64; restart 256)", 0},
     {"tasks", key_tasks, "N", 0, "tasks to submit (20000; paced 5000; restart 100000; with --seconds: no limit)", 0},
     {"payload", key_payload, "BYTES", 0, "size of a payload, at least 43 (300)", 0},
     {"workers", key_workers, "N", 0, "worker connections (64)", 0},
     {"capacity", key_capacity, "N", 0, "attempts that a worker holds at once (1)", 0},
     {"rate", key_rate, "PER_S", 0, "paced: submissions per second (1000)", 0},
     {"seconds", key_seconds, "N", 0, "submit for so long", 0},
-    {"url", key_url, "URL", 0, "a server that runs already; without it one is started on a fresh directory below $TMPDIR or /var/tmp, on a disk", 0},
+    {"url", key_url, "URL", 0,
+     "a server that runs already; without it one is started on a fresh directory below $TMPDIR or /var/tmp, on a disk", 0},
     {"credentials", key_credentials, "FILE", 0, "with --url (ORBIT_CREDENTIALS_FILE)", 0},
     {"output", 'o', "FORMAT", 0, "text or jsonl (text)", 0},
     {NULL, 0, NULL, 0, NULL, 0},
@@ -74,14 +89,16 @@ static uint64_t parse_count(struct argp_state *state, const char *name, const ch
   errno = 0;
   unsigned long long value = strtoull(text, &rest, 10);
   if (errno != 0 || rest == text || *rest != '\0' || text[0] == '-' || value < min || value > max)
-    argp_error(state, "--%s: \"%s\" is no number from %llu to %llu", name, text, (unsigned long long)min, (unsigned long long)max);
+    argp_error(state, "--%s: \"%s\" is no number from %llu to %llu", name, text, (unsigned long long)min,
+               (unsigned long long)max);
   return value;
 }
 
 static double parse_real(struct argp_state *state, const char *name, const char *text) {
   char *rest;
   double value = strtod(text, &rest);
-  if (rest == text || *rest != '\0' || !(value > 0) || value > 1e9) argp_error(state, "--%s: \"%s\" is no number above 0", name, text);
+  if (rest == text || *rest != '\0' || !(value > 0) || value > 1e9)
+    argp_error(state, "--%s: \"%s\" is no number above 0", name, text);
   return value;
 }
 
@@ -92,7 +109,8 @@ static void settle(struct argp_state *state, struct parsing *parsing) {
   const struct mode_row *mode = find_mode(options->mode);
   const bool *given = parsing->given;
   if (mode == NULL) argp_error(state, "there is no mode \"%s\"", options->mode);
-  if (!mode->takes_workers && (given[key_workers - key_first] || given[key_capacity - key_first])) argp_error(state, "%s has no workers", mode->name);
+  if (!mode->takes_workers && (given[key_workers - key_first] || given[key_capacity - key_first]))
+    argp_error(state, "%s has no workers", mode->name);
   if (!mode->takes_rate && given[key_rate - key_first]) argp_error(state, "%s has no rate; paced has", mode->name);
   if (!mode->takes_url && options->url != NULL) argp_error(state, "%s kills its server: it takes no --url", mode->name);
   if (options->credentials != NULL && options->url == NULL) argp_error(state, "--credentials goes with --url");
@@ -107,15 +125,33 @@ static error_t take_option(int key, char *argument, struct argp_state *state) {
   struct bench_options *options = parsing->options;
   if (key >= key_first && key <= key_credentials) parsing->given[key - key_first] = true;
   switch (key) {
-    case key_inflight: options->inflight = (unsigned)parse_count(state, "inflight", argument, 1, 4000); break;
-    case key_tasks: options->tasks = parse_count(state, "tasks", argument, 1, 99999999); break;
-    case key_payload: options->payload_bytes = (unsigned)parse_count(state, "payload", argument, payload_bytes_min, 262144); break;
-    case key_workers: options->workers = (unsigned)parse_count(state, "workers", argument, 1, 4000); break;
-    case key_capacity: options->capacity = (unsigned)parse_count(state, "capacity", argument, 1, 1000); break;
-    case key_rate: options->rate = parse_real(state, "rate", argument); break;
-    case key_seconds: options->seconds = parse_real(state, "seconds", argument); break;
-    case key_url: options->url = argument; break;
-    case key_credentials: options->credentials = argument; break;
+    case key_inflight:
+      options->inflight = (unsigned)parse_count(state, "inflight", argument, 1, 4000);
+      break;
+    case key_tasks:
+      options->tasks = parse_count(state, "tasks", argument, 1, tasks_max);
+      break;
+    case key_payload:
+      options->payload_bytes = (unsigned)parse_count(state, "payload", argument, payload_bytes_min, 262144);
+      break;
+    case key_workers:
+      options->workers = (unsigned)parse_count(state, "workers", argument, 1, 4000);
+      break;
+    case key_capacity:
+      options->capacity = (unsigned)parse_count(state, "capacity", argument, 1, 1000);
+      break;
+    case key_rate:
+      options->rate = parse_real(state, "rate", argument);
+      break;
+    case key_seconds:
+      options->seconds = parse_real(state, "seconds", argument);
+      break;
+    case key_url:
+      options->url = argument;
+      break;
+    case key_credentials:
+      options->credentials = argument;
+      break;
     case 'o':
       options->jsonl = strcmp(argument, "jsonl") == 0;
       if (!options->jsonl && strcmp(argument, "text") != 0) argp_error(state, "-o is text or jsonl");
@@ -124,8 +160,11 @@ static error_t take_option(int key, char *argument, struct argp_state *state) {
       if (options->mode != NULL) argp_error(state, "unexpected argument \"%s\"", argument);
       options->mode = argument;
       break;
-    case ARGP_KEY_END: settle(state, parsing); break;
-    default: return ARGP_ERR_UNKNOWN;
+    case ARGP_KEY_END:
+      settle(state, parsing);
+      break;
+    default:
+      return ARGP_ERR_UNKNOWN;
   }
   return 0;
 }

@@ -78,6 +78,23 @@ int mode_load(const struct bench_options *options) {
 
 /* ---- restart ---- */
 
+/* Tasks that wait; with workers, tasks that they carried out and one that waits. */
+static void fill(struct run *run, const struct target *target, struct result *result) {
+  const struct bench_options *options = run->options;
+  struct producer producer = {.lines = NULL};
+  struct crew crew = {.workers = NULL};
+  bool lives = options->workers != 0;
+  if (lives) crew_init(&crew, run, options->workers, options->capacity);
+  if (lives && !crew_connect(&crew)) run_fail(run, "%s accepts no connection", target->access.worker.text);
+  measure(run, &producer, lives ? &crew : NULL, target->server.pid, result);
+  producer_clear(&producer);
+  crew_clear(&crew);
+  if (!lives) return;
+  producer_start(&producer, run, 1);
+  run_to_end(run, &producer, NULL);
+  producer_clear(&producer);
+}
+
 /* A worker knocks until the server is there again; returns when it holds a task. */
 static void wait_for_claim(struct run *run, struct crew *crew) {
   enum { knock_ns = 1000000 };
@@ -88,7 +105,8 @@ static void wait_for_claim(struct run *run, struct crew *crew) {
 }
 
 /* The server is killed where it stands, and started again. */
-static enum status restart(struct run *run, struct target *target, uint64_t empty_bytes, struct result *result, struct fault *fault) {
+static enum status restart(struct run *run, struct target *target, uint64_t empty_bytes, struct result *result,
+                           struct fault *fault) {
   struct crew crew;
   crew_init(&crew, run, 1, 1);
   crew.idle = true;
@@ -115,7 +133,6 @@ static enum status restart(struct run *run, struct target *target, uint64_t empt
 int mode_restart(const struct bench_options *options) {
   static struct run run;
   struct target target = {.own = false};
-  struct producer producer = {.lines = NULL};
   struct result result;
   struct fault fault = {0};
   enum status status = target_open(&target, options, &fault);
@@ -125,8 +142,7 @@ int mode_restart(const struct bench_options *options) {
   }
   uint64_t empty_bytes = usage_read(target.server.pid).anon_bytes;
   run_init(&run, options, &target.access);
-  measure(&run, &producer, NULL, target.server.pid, &result);
-  producer_clear(&producer);
+  fill(&run, &target, &result);
   if (run.fault.status == STATUS_OK) status = restart(&run, &target, empty_bytes, &result, &fault);
   if (run.fault.status == STATUS_OK && status == STATUS_OK) status = target_close(&target, &result, &fault);
   int code = end(&run, &result, status, &fault);

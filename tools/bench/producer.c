@@ -24,7 +24,9 @@ static void make_request(struct producer *producer) {
   cleanup(buffer_clear) struct buffer body;
   char key[64];
   buffer_init(&body, body_bytes_max);
-  buffer_append_format(&body, "{\"queue_id\":\"%s\",\"handler\":\"bench\",\"handler_version\":\"v1\",\"payload_version\":\"v1\",", run->access->queue_id);
+  buffer_append_format(&body,
+                       "{\"queue_id\":\"%s\",\"handler\":\"bench\",\"handler_version\":\"v1\",\"payload_version\":\"v1\",",
+                       run->access->queue_id);
   buffer_append_format(&body, "\"payload\":{\"run\":\"%s\",\"n\":\"%s\",\"fill\":\"", run->tag, number_place);
   for (unsigned i = payload_bytes_min; i < run->options->payload_bytes; i++) buffer_append_char(&body, 'x');
   buffer_append_text(&body, "\"},\"task_timeout_ms\":86400000}");
@@ -63,8 +65,8 @@ static void answered(struct http_line *line, unsigned status, struct bytes body)
   producer->waiting--;
   run->progress_ns = now;
   if (status != 201) {
-    run_fail(run, "submission %llu was answered %u: %.*s", (unsigned long long)line->number, status, (int)(body.size < 200 ? body.size : 200),
-             (const char *)body.data);
+    run_fail(run, "submission %llu was answered %u: %.*s", (unsigned long long)line->number, status,
+             (int)(body.size < 200 ? body.size : 200), (const char *)body.data);
     return;
   }
   run->accepted++;
@@ -74,15 +76,17 @@ static void answered(struct http_line *line, unsigned status, struct bytes body)
 
 static void broke(struct http_line *line) {
   struct producer *producer = line->context;
-  if (line->waiting) run_fail(producer->run, "a connection broke before submission %llu was answered", (unsigned long long)line->number);
+  if (line->waiting)
+    run_fail(producer->run, "a connection broke before submission %llu was answered", (unsigned long long)line->number);
   else if (!http_line_open(line, &producer->run->access->http)) run_fail(producer->run, "the server accepts no connection");
+  else if (producer->run->options->rate <= 0 && wants_more(producer)) submit_next(producer, line, 0);
 }
 
-void producer_start(struct producer *producer, struct run *run) {
+void producer_start(struct producer *producer, struct run *run, uint64_t tasks) {
   const struct bench_options *options = run->options;
   *producer = (struct producer){.run = run, .count = options->inflight, .started_ns = loop_now_ns()};
   producer->stop_ns = options->seconds > 0 ? producer->started_ns + (int64_t)(options->seconds * 1e9) : INT64_MAX;
-  producer->limit = options->tasks != 0 ? options->tasks : 99999999;
+  producer->limit = tasks != 0 && tasks < tasks_max - run->sent ? run->sent + tasks : tasks_max;
   make_request(producer);
   producer->lines = guard_calloc(producer->count, sizeof *producer->lines);
   for (unsigned i = 0; i < producer->count; i++) {
@@ -103,7 +107,7 @@ int64_t producer_turn(struct producer *producer) {
   if (rate <= 0) return producer->stop_ns;
   while (wants_more(producer)) {
     int64_t due_ns = producer->started_ns + (int64_t)((double)run->sent * 1e9 / rate);
-    if (due_ns > loop_now_ns()) return due_ns;
+    if (due_ns > loop_now_ns()) return due_ns < producer->stop_ns ? due_ns : producer->stop_ns;
     while (at < producer->count && producer->lines[at].waiting) at++;
     if (at == producer->count) break; /* late; the wait counts, because the clock of each began when it was due */
     submit_next(producer, &producer->lines[at], due_ns);

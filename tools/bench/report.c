@@ -59,12 +59,13 @@ void result_print(const struct result *result) {
        result->replay_seconds > 0 ? (double)result->replay_events / result->replay_seconds : unknown, 0},
       {"ready_seconds", "start to ready, seconds", result->ready_seconds, 3},
       {"first_claim_seconds", "start to first claim, seconds", result->first_claim_seconds, 3},
-      {"memory_bytes_per_task", "memory per waiting task, bytes", result->memory_bytes_per_task, 1},
+      {"memory_bytes_per_task", "server memory per task, bytes", result->memory_bytes_per_task, 1},
   };
   (void)printf(jsonl ? "{\"mode\":\"%s\"" : "%s\n", options->mode);
   print_rows(rows, sizeof rows / sizeof rows[0], jsonl);
   if (options->workers != 0) {
-    const struct row worker_rows[] = {{"workers", "workers", options->workers, 0}, {"capacity", "capacity of each", options->capacity, 0}};
+    const struct row worker_rows[] = {{"workers", "workers", options->workers, 0},
+                                      {"capacity", "capacity of each", options->capacity, 0}};
     print_rows(worker_rows, 2, jsonl);
   }
   if (result->restarted) print_rows(restart_rows, sizeof restart_rows / sizeof restart_rows[0], jsonl);

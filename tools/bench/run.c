@@ -42,16 +42,20 @@ bool run_goes_on(struct run *run) {
   return run->fault.status == STATUS_OK;
 }
 
+void run_to_end(struct run *run, struct producer *producer, const struct crew *crew) {
+  while (run_goes_on(run) && (!producer_is_done(producer) || (crew != NULL && run->finished < run->accepted))) {
+    int64_t due_ns = producer_turn(producer), latest_ns = loop_now_ns() + turn_ns_max;
+    loop_turn(&run->loop, due_ns < latest_ns ? due_ns : latest_ns);
+  }
+}
+
 void measure(struct run *run, struct producer *producer, struct crew *crew, pid_t pid, struct result *ret_result) {
   while (crew != NULL && crew->welcome < crew->count && run_goes_on(run)) loop_turn(&run->loop, loop_now_ns() + turn_ns_max);
   struct usage before = usage_read(pid);
   int64_t started_ns = loop_now_ns();
   run->progress_ns = started_ns;
-  producer_start(producer, run);
-  while (run_goes_on(run) && (!producer_is_done(producer) || (crew != NULL && run->finished < run->accepted))) {
-    int64_t due_ns = producer_turn(producer), latest_ns = loop_now_ns() + turn_ns_max;
-    loop_turn(&run->loop, due_ns < latest_ns ? due_ns : latest_ns);
-  }
+  producer_start(producer, run, run->options->tasks);
+  run_to_end(run, producer, crew);
   struct usage after = usage_read(pid);
   result_init(ret_result, run);
   ret_result->seconds = (double)(loop_now_ns() - started_ns) / 1e9;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <libgen.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -14,11 +15,13 @@
 #include "codec/wire_http.h"
 #include "ctl.h"
 #include "journal/journal.h"
+#include "print.h"
 #include "state/state.h"
 
 struct init_options {
   const char *data, *credentials, *admin_credentials, *root_credentials, *url;
   bool dev, recovery_access;
+  enum print_format format;
 };
 
 /* ---- making events: folded as they are made, so that the first log is judged like any other ---- */
@@ -112,28 +115,41 @@ struct credentials_file {
   const char *path; /* NULL: not wanted */
   bool written;
 };
+enum { file_dev, file_admin, file_root, file_count };
 
-/* Made anew, mode 0600, synced before the log says that the token is valid. Never written over. */
+/* The name itself must be as durable as what stands behind it. */
+static bool sync_directory_of(const char *path) {
+  cleanup(guard_free) char *copy = strdup(path);
+  cleanup(guard_close) int fd = copy != NULL ? open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+  return fd >= 0 && fsync(fd) == 0;
+}
+
+static void credentials_text(struct buffer *text, const char *url, const struct objects *objects, const char *token) {
+  buffer_append_char(text, '{');
+  wire_text_member(text, "url", bytes_text(url));
+  if (objects != NULL) {
+    wire_id_member(text, "namespace_id", &objects->namespace_id);
+    wire_id_member(text, "application_id", &objects->application_id);
+    wire_id_member(text, "queue_id", &objects->queue_id);
+  }
+  wire_text_member(text, "token", bytes_text(token));
+  buffer_append_text(text, "}\n");
+}
+
+/* Made anew, mode 0600, synced before the log says that the token is valid. Never written over. Says why where it returns
+ * false. */
 static bool write_credentials(struct credentials_file *file, const char *url, const struct objects *objects,
                               const char *token) {
   struct buffer text;
   buffer_init(&text, 8192);
-  buffer_append_char(&text, '{');
-  wire_text_member(&text, "url", bytes_text(url));
-  if (objects != NULL) {
-    wire_id_member(&text, "namespace_id", &objects->namespace_id);
-    wire_id_member(&text, "application_id", &objects->application_id);
-    wire_id_member(&text, "queue_id", &objects->queue_id);
-  }
-  wire_text_member(&text, "token", bytes_text(token));
-  buffer_append_text(&text, "}\n");
+  credentials_text(&text, url, objects, token);
   cleanup(guard_close) int fd = open(file->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   file->written = fd >= 0;
-  bool done = fd >= 0 && !text.failed && write(fd, text.data, text.size) == (ssize_t)text.size && fsync(fd) == 0;
-  int error = errno;
+  bool done = fd >= 0 && !text.failed && write(fd, text.data, text.size) == (ssize_t)text.size && fsync(fd) == 0 &&
+              sync_directory_of(file->path);
+  if (!done) (void)ctl_say(exit_cannot_run, "the credentials file %s cannot be written: %s", file->path, strerror(errno));
   if (text.data != NULL) sodium_memzero(text.data, text.size);
   buffer_clear(&text);
-  errno = error;
   return done;
 }
 
@@ -149,29 +165,29 @@ static uint64_t dev_permissions(bool recovery_access) {
 
 /* ---- the command ---- */
 
-static bool make_all(struct making *making, const struct init_options *options, struct credentials_file files[3]) {
-  struct objects objects;
+static bool make_all(struct making *making, const struct init_options *options, struct objects *objects,
+                     struct credentials_file files[file_count]) {
   char token[token_chars + 1];
   bool done = true;
   if (options->dev) {
-    make_objects(making, &objects);
-    make_credential(making, &objects, "dev", dev_permissions(options->recovery_access), token);
-    done = write_credentials(&files[0], options->url, &objects, token);
-    if (done && files[1].path != NULL) {
-      make_credential(making, &objects, "admin", bit(PERMISSION_ADMIN), token);
-      done = write_credentials(&files[1], options->url, &objects, token);
-    }
+    make_objects(making, objects);
+    make_credential(making, objects, "dev", dev_permissions(options->recovery_access), token);
+    done = write_credentials(&files[file_dev], options->url, objects, token);
   }
-  if (done && files[2].path != NULL) {
+  if (done && files[file_admin].path != NULL) {
+    make_credential(making, objects, "admin", bit(PERMISSION_ADMIN), token);
+    done = write_credentials(&files[file_admin], options->url, objects, token);
+  }
+  if (done && files[file_root].path != NULL) {
     make_credential(making, NULL, "root", bit(PERMISSION_ROOT), token);
-    done = write_credentials(&files[2], options->url, NULL, token);
+    done = write_credentials(&files[file_root], options->url, NULL, token);
   }
   sodium_memzero(token, sizeof token);
   return done;
 }
 
-static int init_log(struct journal *journal, const struct init_options *options) {
-  struct credentials_file files[3] = {
+static int init_log(struct journal *journal, const struct init_options *options, struct objects *objects) {
+  struct credentials_file files[file_count] = {
       {options->credentials, false}, {options->admin_credentials, false}, {options->root_credentials, false}};
   struct making making = {.state = state_new(), .node_id = journal_node_id(journal)};
   struct fault fault = {0};
@@ -184,15 +200,56 @@ static int init_log(struct journal *journal, const struct init_options *options)
   id_source_init(&making.ids, seed);
   commit_init(&making.commit);
   commit_reset(&making.commit, journal, making.now_us);
-  if (!make_all(&making, options, files)) {
-    code = ctl_say(exit_cannot_run, "a credentials file cannot be written: %s", strerror(errno));
-  } else if (journal_commit(journal, &making.commit, &fault) != STATUS_OK) {
-    code = ctl_say(exit_cannot_run, "%s", fault.message);
-  }
-  for (int i = 0; i < 3 && code != exit_done; i++)
+  if (!make_all(&making, options, objects, files)) code = exit_cannot_run;
+  else if (journal_commit(journal, &making.commit, &fault) != STATUS_OK) code = ctl_say(exit_cannot_run, "%s", fault.message);
+  for (int i = 0; i < file_count && code != exit_done; i++)
     if (files[i].written) (void)unlink(files[i].path);
   commit_clear(&making.commit);
   state_free(making.state);
+  return code;
+}
+
+/* ---- what it says ---- */
+
+static const struct print_column columns[] = {
+    {"data", "DATA", PRINT_PLAIN, false, 0},
+    {"credentials", NULL, PRINT_PLAIN, false, 0},
+    {"admin_credentials", NULL, PRINT_PLAIN, false, 0},
+    {"root_credentials", NULL, PRINT_PLAIN, false, 0},
+    {"node_id", NULL, PRINT_PLAIN, false, 0},
+    {"namespace_id", NULL, PRINT_PLAIN, false, 0},
+    {"application_id", NULL, PRINT_PLAIN, false, 0},
+    {"queue_id", NULL, PRINT_PLAIN, false, 0},
+};
+
+/* A path that is not UTF-8 cannot be said in JSON. */
+static void path_member(struct buffer *text, const char *name, const char *path) {
+  if (path != NULL) wire_text_member(text, name, bytes_text(bytes_is_utf8(bytes_text(path)) ? path : "(not UTF-8)"));
+}
+
+static int report(const struct init_options *options, const struct objects *objects, const struct id *node_id) {
+  cleanup(buffer_clear) struct buffer text, out;
+  cleanup(json_clear) struct json json;
+  struct fault fault;
+  buffer_init(&text, json_text_bytes_max);
+  buffer_init(&out, json_text_bytes_max);
+  json_init(&json);
+  buffer_append_char(&text, '{');
+  path_member(&text, "data", options->data);
+  path_member(&text, "credentials", options->credentials);
+  path_member(&text, "admin_credentials", options->admin_credentials);
+  path_member(&text, "root_credentials", options->root_credentials);
+  wire_id_member(&text, "node_id", node_id);
+  if (options->dev) {
+    wire_id_member(&text, "namespace_id", &objects->namespace_id);
+    wire_id_member(&text, "application_id", &objects->application_id);
+    wire_id_member(&text, "queue_id", &objects->queue_id);
+  }
+  buffer_append_char(&text, '}');
+  must(json_parse(&json, buffer_bytes(&text), &fault) == STATUS_OK);
+  print_rows(&out, options->format, &json, 0, 0, columns, sizeof columns / sizeof columns[0]);
+  int code = print_flush(&out);
+  if (code == exit_done && options->format == PRINT_TEXT) (void)ctl_say(exit_done, "next: orbitd --data %s", options->data);
   return code;
 }
 
@@ -200,17 +257,20 @@ static int init_run(const struct init_options *options) {
   const char *paths[] = {options->credentials, options->admin_credentials, options->root_credentials};
   struct journal_options journal_options = {.create = true};
   struct journal *journal;
+  struct objects objects = {.queue_id = {{0}}};
   struct fault fault = {0};
-  for (int i = 0; i < 3; i++)
-    if (paths[i] != NULL && access(paths[i], F_OK) == 0)
+  struct stat found;
+  for (int i = 0; i < file_count; i++)
+    if (paths[i] != NULL && lstat(paths[i], &found) == 0)
       return ctl_say(exit_refused, "%s is there already and would be written over; name another file or move it", paths[i]);
   if (journal_open(options->data, &journal_options, &journal, &fault) != STATUS_OK)
     return ctl_say(exit_cannot_run, "%s", fault.message);
+  struct id node_id = journal_node_id(journal);
   int code = journal_last_seq(journal) != 0
                  ? ctl_say(exit_refused, "%s holds a log already; nothing was changed", options->data)
-                 : init_log(journal, options);
+                 : init_log(journal, options, &objects);
   journal_close(journal, code == exit_done);
-  return code;
+  return code == exit_done ? report(options, &objects, &node_id) : code;
 }
 
 enum { key_data = 1000, key_dev, key_recovery, key_admin, key_root, key_url, key_credentials };
@@ -223,8 +283,34 @@ static const struct argp_option option_rows[] = {
     {"admin-credentials", key_admin, "FILE", 0, "also make a credential with permission admin", 0},
     {"root-credentials", key_root, "FILE", 0, "also make the root credential, which may make namespaces", 0},
     {"url", key_url, "URL", 0, "what the files say about the server's address (ORBIT_URL, http://127.0.0.1:8080)", 0},
+    {"output", 'o', "FORMAT", 0, "text, json, jsonl or csv", 0},
     {NULL, 0, NULL, 0, NULL, 0},
 };
+
+static bool is_url(const char *url) {
+  size_t scheme = strncmp(url, "http://", 7) == 0 ? 7 : strncmp(url, "https://", 8) == 0 ? 8 : 0, length = strlen(url);
+  for (size_t i = 0; i < length; i++)
+    if (url[i] <= ' ' || url[i] > '~') return false;
+  return scheme != 0 && length > scheme && length < 1024;
+}
+
+static void judge_paths(const struct init_options *options, struct argp_state *state) {
+  const char *const paths[] = {options->credentials, options->admin_credentials, options->root_credentials};
+  for (int i = 0; i < file_count; i++)
+    for (int other = 0; other < i; other++)
+      if (paths[i] != NULL && paths[other] != NULL && strcmp(paths[i], paths[other]) == 0)
+        argp_error(state, "\"%s\" is named for two credentials; each needs a file of its own", paths[i]);
+}
+
+static void judge(const struct init_options *options, struct argp_state *state) {
+  if (options->data == NULL || options->data[0] == '\0') argp_error(state, "--data DIR is missing");
+  if (!options->dev && options->root_credentials == NULL) argp_error(state, "say --dev, or --root-credentials FILE, or both");
+  if (options->dev != (options->credentials != NULL)) argp_error(state, "--dev and --credentials FILE go together");
+  if (!options->dev && (options->recovery_access || options->admin_credentials != NULL))
+    argp_error(state, "--recovery-access and --admin-credentials go with --dev");
+  if (!is_url(options->url)) argp_error(state, "--url \"%s\" is not http://host:port or https://host:port", options->url);
+  judge_paths(options, state);
+}
 
 static error_t take_option(int key, char *argument, struct argp_state *state) {
   struct init_options *options = state->input;
@@ -250,16 +336,15 @@ static error_t take_option(int key, char *argument, struct argp_state *state) {
     case key_credentials:
       options->credentials = argument;
       break;
+    case 'o':
+      if (!print_format_parse(argument, &options->format))
+        argp_error(state, "-o \"%s\": the formats are text, json, jsonl and csv", argument);
+      break;
     case ARGP_KEY_ARG:
       argp_error(state, "unexpected argument \"%s\"", argument);
       break;
     case ARGP_KEY_END:
-      if (options->data == NULL) argp_error(state, "--data DIR is missing");
-      if (!options->dev && options->root_credentials == NULL)
-        argp_error(state, "say --dev, or --root-credentials FILE, or both");
-      if (options->dev != (options->credentials != NULL)) argp_error(state, "--dev and --credentials FILE go together");
-      if (!options->dev && (options->recovery_access || options->admin_credentials != NULL))
-        argp_error(state, "--recovery-access and --admin-credentials go with --dev");
+      judge(options, state);
       break;
     default:
       return ARGP_ERR_UNKNOWN;
@@ -272,7 +357,7 @@ int ctl_init(int argc, char **argv) {
       option_rows, take_option, NULL, "Make a data directory with its first credentials. Refuses one that holds a log.",
       NULL,        NULL,        NULL};
   struct init_options options = {.data = getenv("ORBIT_DATA"), .url = getenv("ORBIT_URL")};
-  if (options.url == NULL) options.url = "http://127.0.0.1:8080";
+  if (options.url == NULL || options.url[0] == '\0') options.url = "http://127.0.0.1:8080";
   (void)argp_parse(&argp, argc, argv, 0, NULL, &options);
   return init_run(&options);
 }

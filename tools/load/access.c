@@ -20,11 +20,13 @@ static enum status ask_worker_url(struct server_access *access, struct fault *fa
   enum status status = http_fetch(&access->http, buffer_bytes(&request), &code, &answer, fault);
   if (status != STATUS_OK) return status;
   struct bytes url = scan_text(scan_member(buffer_bytes(&answer), "data"), "worker_url");
-  if (code != 200 || url.size == 0) return fault_set(fault, STATUS_UNAVAILABLE, NULL, "%s does not say where workers connect", access->http.text);
+  if (code != 200 || url.size == 0)
+    return fault_set(fault, STATUS_UNAVAILABLE, NULL, "%s does not say where workers connect", access->http.text);
   return address_parse(url, &access->worker, fault);
 }
 
-enum status server_access_read(const char *credentials, const char *url, struct server_access *ret_access, struct fault *fault) {
+enum status server_access_read(const char *credentials, const char *url, struct server_access *ret_access,
+                               struct fault *fault) {
   struct orbit_credentials *file = NULL;
   struct orbit_error error;
   struct server_access access = {.http.size = 0};

@@ -25,11 +25,10 @@ void histogram_add(struct histogram *histogram, uint64_t value) {
 
 uint64_t histogram_quantile(const struct histogram *histogram, double share) {
   must(share >= 0 && share <= 1);
-  double wanted = share * (double)histogram->total;
-  uint64_t seen = 0;
+  uint64_t wanted = (uint64_t)(share * (double)histogram->total + 0.5), seen = 0;
   for (unsigned i = 0; i < sizeof histogram->counts / sizeof histogram->counts[0]; i++) {
     seen += histogram->counts[i];
-    if (histogram->counts[i] == 0 || (double)seen < wanted) continue;
+    if (histogram->counts[i] == 0 || seen < wanted) continue;
     uint64_t last = bucket_last(i);
     return last < histogram->max ? last : histogram->max;
   }

@@ -1,4 +1,5 @@
-/* Latencies in the manner of HdrHistogram: log-linear buckets, so that every value is known to one part in 128 whatever its size. */
+/* Latencies in the manner of HdrHistogram: log-linear buckets, so that every value is known to one part in 128 whatever its
+ * size. */
 #ifndef ORBIT_TOOLS_LOAD_HISTOGRAM_H
 #define ORBIT_TOOLS_LOAD_HISTOGRAM_H
 
@@ -12,8 +13,8 @@ struct histogram {
 };
 
 void histogram_add(struct histogram *histogram, uint64_t value);
-/* The value that this share of all (0 … 1) does not exceed: the upper end of its bucket, and never over the largest value added.
- * 0 when it is empty. */
+/* The value that this share of all (0 … 1), rounded to a whole number of them, does not exceed: the upper end of its bucket,
+ * and never over the largest value added. 0 when it is empty. */
 uint64_t histogram_quantile(const struct histogram *histogram, double share);
 
 #endif

@@ -76,8 +76,8 @@ void http_line_send(struct http_line *line, struct bytes request) {
   stream_write(&line->stream, request.data, request.size);
 }
 
-void http_request_write(struct buffer *out, const char *method, const char *path, const struct address *address, const char *token,
-                        const char *key, struct bytes body) {
+void http_request_write(struct buffer *out, const char *method, const char *path, const struct address *address,
+                        const char *token, const char *key, struct bytes body) {
   buffer_append_format(out, "%s %s HTTP/1.1\r\nHost: %s\r\n", method, path, address->text);
   if (token != NULL) buffer_append_format(out, "Authorization: Bearer %s\r\n", token);
   if (key != NULL) buffer_append_format(out, "Idempotency-Key: %s\r\n", key);

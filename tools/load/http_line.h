@@ -23,8 +23,8 @@ bool http_line_open(struct http_line *line, const struct address *address);
 void http_line_send(struct http_line *line, struct bytes request);
 
 /* Appends a request: head and body. key NULL: no Idempotency-Key; body.data NULL: none. */
-void http_request_write(struct buffer *out, const char *method, const char *path, const struct address *address, const char *token,
-                        const char *key, struct bytes body);
+void http_request_write(struct buffer *out, const char *method, const char *path, const struct address *address,
+                        const char *token, const char *key, struct bytes body);
 
 /* One request on a connection of its own, waited for. *ret_status 200…; the body is appended to ret_body.
  * UNAVAILABLE: no answer within ten seconds. */

@@ -1,5 +1,5 @@
-/* Finding values in JSON that a trusted writer made: the fast way for the load programs' hot loops. It judges nothing; codec/json.h is
- * for texts that may be wrong. */
+/* Finding values in JSON that a trusted writer made: the fast way for the load programs' hot loops. It judges nothing;
+ * codec/json.h is for texts that may be wrong. */
 #ifndef ORBIT_TOOLS_LOAD_SCAN_H
 #define ORBIT_TOOLS_LOAD_SCAN_H
 

@@ -38,23 +38,27 @@ static enum status program_path(const char *name, char out[path_max], struct fau
 }
 
 /* The child's side of a start. */
-_Noreturn static void become(const char *path, char *const *arguments, int stderr_fd, pid_t parent) {
+_Noreturn static void become(const char *path, char *const *arguments, int out_fd, pid_t parent) {
   (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(127); /* it was gone before the line above */
-  if (stderr_fd >= 0) (void)dup2(stderr_fd, STDERR_FILENO);
+  (void)dup2(out_fd, STDOUT_FILENO);   /* what this program prints is data */
+  (void)dup2(out_fd, STDERR_FILENO);
   (void)execv(path, arguments);
   _exit(127);
 }
 
-static enum status run(char *const *arguments, struct fault *fault) {
+/* Runs a program to its end; what it says goes to a file. */
+static enum status run(char *const *arguments, const char *log, struct fault *fault) {
   char path[path_max];
   int result = 0;
   enum status status = program_path(arguments[0], path, fault);
   if (status != STATUS_OK) return status;
+  cleanup(guard_close) int fd = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+  if (fd < 0) return fault_set(fault, STATUS_IO_ERROR, NULL, "%.200s cannot be written: %s", log, strerror(errno));
   pid_t parent = getpid(), pid = fork();
-  if (pid == 0) become(path, arguments, -1, parent);
+  if (pid == 0) become(path, arguments, fd, parent);
   if (pid < 0 || waitpid(pid, &result, 0) != pid || !WIFEXITED(result) || WEXITSTATUS(result) != 0)
-    return fault_set(fault, STATUS_IO_ERROR, NULL, "%s failed", arguments[0]);
+    return fault_set(fault, STATUS_IO_ERROR, NULL, "%s failed: see %.200s", arguments[0], log);
   return STATUS_OK;
 }
 
@@ -68,7 +72,8 @@ static bool on_a_disk(const char *path) {
 static enum status make_directory(struct server *server, struct fault *fault) {
   const char *base = getenv("TMPDIR");
   if (base == NULL || base[0] == '\0' || !on_a_disk(base)) base = "/var/tmp";
-  if (!on_a_disk(base)) return fault_set(fault, STATUS_IO_ERROR, NULL, "%.200s is not on a disk: set TMPDIR to a directory that is", base);
+  if (!on_a_disk(base))
+    return fault_set(fault, STATUS_IO_ERROR, NULL, "%.200s is not on a disk: set TMPDIR to a directory that is", base);
   int size = snprintf(server->directory, sizeof server->directory, "%s/orbit-load-XXXXXX", base);
   if (size < 0 || (size_t)size >= sizeof server->directory || mkdtemp(server->directory) == NULL) {
     server->directory[0] = '\0';
@@ -79,12 +84,20 @@ static enum status make_directory(struct server *server, struct fault *fault) {
   return STATUS_OK;
 }
 
+static void server_log_path(const struct server *server, char out[server_path_max + 16]) {
+  (void)snprintf(out, server_path_max + 16, "%s/server.log", server->directory);
+}
+
 enum status server_make(struct server *ret_server, struct fault *fault) {
-  *ret_server = (struct server){.pid_fd = -1, .log_fd = -1, .mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
-  char *init[] = {"orbitctl",        "init", "--data", ret_server->data, "--dev", "--recovery-access", "--credentials", ret_server->credentials,
-                  NULL};
+  *ret_server =
+      (struct server){.pid_fd = -1, .log_fd = -1, .mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+  char log[server_path_max + 16];
+  char *init[] = {
+      "orbitctl", "init", "--data", ret_server->data, "--dev", "--recovery-access", "--credentials", ret_server->credentials,
+      NULL};
   enum status status = make_directory(ret_server, fault);
-  return status == STATUS_OK ? run(init, fault) : status;
+  if (status == STATUS_OK) server_log_path(ret_server, log);
+  return status == STATUS_OK ? run(init, log, fault) : status;
 }
 
 static int remove_one(const char *path, const struct stat *facts, int kind, struct FTW *place) {
@@ -140,7 +153,7 @@ static void *read_log(void *context) {
   struct server *server = context;
   char path[server_path_max + 16], text[log_line_max];
   size_t size = 0;
-  (void)snprintf(path, sizeof path, "%s/server.log", server->directory);
+  server_log_path(server, path);
   cleanup(guard_close) int copy = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
   for (;;) {
     ssize_t got = read(server->log_fd, text + size, sizeof text - size);
@@ -184,11 +197,15 @@ static enum status spawn(struct server *server, char *const *arguments, struct f
 enum status server_spawn(struct server *server, struct fault *fault) {
   bool again = server->access.http.size != 0;
   must(server->pid == 0);
-  char *arguments[] = {"orbitd",          "--data",
-                       server->data,      "--listen",
+  char *arguments[] = {"orbitd",
+                       "--data",
+                       server->data,
+                       "--listen",
                        again ? server->access.http.text : "127.0.0.1:0",
-                       "--worker-listen", again ? server->access.worker.text : "127.0.0.1:0",
-                       "--log-format",    "json",
+                       "--worker-listen",
+                       again ? server->access.worker.text : "127.0.0.1:0",
+                       "--log-format",
+                       "json",
                        NULL};
   return spawn(server, arguments, fault);
 }
@@ -239,7 +256,8 @@ enum status server_stop(struct server *server, struct fault *fault) {
   if (!in_time) (void)kill(server->pid, SIGKILL);
   int result = reap(server);
   if (in_time && WIFEXITED(result) && WEXITSTATUS(result) == 0) return STATUS_OK;
-  if (!in_time) return fault_set(fault, STATUS_UNAVAILABLE, NULL, "orbitd did not stop within %d s of SIGTERM", stop_ms_max / 1000);
+  if (!in_time)
+    return fault_set(fault, STATUS_UNAVAILABLE, NULL, "orbitd did not stop within %d s of SIGTERM", stop_ms_max / 1000);
   return fault_set(fault, STATUS_UNAVAILABLE, NULL, "orbitd ended with %s %d: see %.200s/server.log",
                    WIFSIGNALED(result) ? "signal" : "exit code", WIFSIGNALED(result) ? WTERMSIG(result) : WEXITSTATUS(result),
                    server->directory);

@@ -25,8 +25,8 @@ struct server {
   struct server_access access; /* addresses since the first start; they stay the same over restarts */
   pid_t pid;                   /* 0: not running */
   int pid_fd;
-  int log_fd;                  /* its standard error */
-  pthread_t log_thread;        /* copies the log to server.log and looks for the lines below */
+  int log_fd;           /* its standard error */
+  pthread_t log_thread; /* copies the log to server.log and looks for the lines below */
   pthread_mutex_t mutex;
   pthread_cond_t changed;
   bool ready, ended; /* said "ready"; closed its standard error */
@@ -36,8 +36,8 @@ struct server {
   char listen[128], worker_url[256];
 };
 
-/* A directory below $TMPDIR (if that is on a disk) or /var/tmp, with a log and a credential made by orbitctl, which is looked for
- * beside this program. IO_ERROR, INVALID_ARGUMENT. */
+/* A directory below $TMPDIR (if that is on a disk) or /var/tmp, with a log and a credential made by orbitctl, which is looked
+ * for beside this program. IO_ERROR, INVALID_ARGUMENT. */
 enum status server_make(struct server *ret_server, struct fault *fault);
 /* Starts orbitd from beside this program and returns once it runs; it dies with the calling thread. */
 enum status server_spawn(struct server *server, struct fault *fault);

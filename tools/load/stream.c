@@ -24,7 +24,8 @@ enum status address_parse(struct bytes url, struct address *ret_address, struct 
   const uint8_t *slash = rest.size > 0 ? memchr(rest.data, '/', rest.size) : NULL;
   size_t size = slash != NULL ? (size_t)(slash - rest.data) : rest.size;
   if (size == 0 || size >= sizeof address.text)
-    return fault_set(fault, STATUS_INVALID_ARGUMENT, "url", "\"%.*s\" is not http://host:port", (int)(url.size & 255), (const char *)url.data);
+    return fault_set(fault, STATUS_INVALID_ARGUMENT, "url", "\"%.*s\" is not http://host:port", (int)(url.size & 255),
+                     (const char *)url.data);
   memcpy(address.text, rest.data, size);
   char host[sizeof address.text];
   memcpy(host, address.text, sizeof host);
@@ -123,7 +124,8 @@ void stream_write(struct stream *stream, const void *data, size_t size) {
 }
 
 static void flush(struct stream *stream) {
-  stream->out_used += send_some(stream, stream->out.data + stream->out_used, stream->out.size - stream->out_used);
+  if (stream->out.size > stream->out_used)
+    stream->out_used += send_some(stream, stream->out.data + stream->out_used, stream->out.size - stream->out_used);
   if (stream->out_used < stream->out.size) return;
   buffer_reset(&stream->out);
   stream->out_used = 0;

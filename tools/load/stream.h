@@ -24,8 +24,8 @@ struct stream {
   struct loop_source source;
   struct loop *loop;
   struct buffer in, out;
-  size_t in_used, out_used; /* of them, what was consumed and what was sent */
-  bool blocked;             /* waits until the socket takes more */
+  size_t in_used, out_used;             /* of them, what was consumed and what was sent */
+  bool blocked;                         /* waits until the socket takes more */
   void (*took)(struct stream *stream);  /* there is more in stream_unread */
   void (*broke)(struct stream *stream); /* the other side or the system ended it; it is closed already */
 };

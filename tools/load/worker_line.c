@@ -159,10 +159,11 @@ bool worker_line_open(struct worker_line *line, const struct address *address, c
   randombytes_buf(nonce, sizeof nonce);
   (void)sodium_bin2base64(key, sizeof key, nonce, sizeof nonce, sodium_base64_VARIANT_ORIGINAL);
   buffer_init(&request, 4096);
-  buffer_append_format(&request,
-                       "GET /v1/worker HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-                       "Sec-WebSocket-Key: %s\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Protocol: orbit.worker.v1\r\n\r\n",
-                       address->text, token, key);
+  buffer_append_format(
+      &request,
+      "GET /v1/worker HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+      "Sec-WebSocket-Key: %s\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Protocol: orbit.worker.v1\r\n\r\n",
+      address->text, token, key);
   must(!request.failed);
   stream_write(&line->stream, request.data, request.size);
   buffer_clear(&request);

@@ -1,4 +1,5 @@
-/* One WebSocket connection of a worker: frames in, frames out, many messages in one frame. What the messages say is the caller's. */
+/* One WebSocket connection of a worker: frames in, frames out, many messages in one frame. What the messages say is the
+ * caller's. */
 #ifndef ORBIT_TOOLS_LOAD_WORKER_LINE_H
 #define ORBIT_TOOLS_LOAD_WORKER_LINE_H
 

@@ -2,6 +2,7 @@
  * sdk_line_wake. The order of locks is simple: the worker's lock is taken inside libwebsockets' callbacks and is never held
  * while one of its functions that may call back is entered from elsewhere. */
 #include <libwebsockets.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,6 +26,8 @@ enum {
 struct sdk_line {
   struct orbit_worker *worker;
   struct lws_context *context;
+  struct lws_vhost *host; /* carries the settings of connections */
+  bool has_tls;
   struct lws *socket;           /* NULL: not connected, and not connecting */
   lws_sorted_usec_list_t timer; /* calls line_timer */
   int64_t timer_ms;             /* when it is set to; INT64_MAX: not set */
@@ -39,6 +42,7 @@ struct sdk_line {
 };
 
 static void line_look(struct sdk_line *line);
+static bool line_prepare_tls(struct sdk_line *line);
 
 /* ---- Connecting ---- */
 
@@ -93,7 +97,12 @@ static bool line_discover(struct sdk_line *line) {
 static void line_connect(struct sdk_line *line) {
   static const lws_retry_bo_t policy = {.secs_since_valid_ping = ping_s, .secs_since_valid_hangup = silence_s_max};
   struct orbit_worker *worker = line->worker;
-  if (!line_discover(line)) {
+  bool ready = line_discover(line);
+  if (ready && worker->url.tls && !line_prepare_tls(line)) {
+    failure_note(line, "TLS could not be made ready; the file of authorities may be missing or malformed");
+    ready = false;
+  }
+  if (!ready) {
     line_retry_later(line, 0);
     return;
   }
@@ -101,6 +110,7 @@ static void line_connect(struct sdk_line *line) {
   sdk_url_authority(&worker->url, authority);
   struct lws_client_connect_info info = {
       .context = line->context,
+      .vhost = line->host,
       .address = worker->url.host,
       .port = worker->url.port,
       .path = strcmp(worker->url.path, "/") == 0 ? "/v1/worker" : worker->url.path,
@@ -159,7 +169,8 @@ static int line_receive(struct sdk_line *line, struct lws *socket, const void *d
   (void)pthread_mutex_lock(&worker->lock);
   bool was_welcomed = worker->desk.welcomed;
   sdk_desk_receive(&worker->desk, buffer_bytes(&line->received), sdk_monotonic_ms());
-  if (!TAILQ_EMPTY(&worker->desk.granted)) (void)pthread_cond_broadcast(&worker->work);
+  const struct sdk_held *held;
+  TAILQ_FOREACH(held, &worker->desk.granted, queue) { (void)pthread_cond_signal(&worker->work); }
   if (!was_welcomed && worker->desk.welcomed) (void)pthread_cond_broadcast(&worker->changed);
   bool go_on = !worker->desk.broken && !worker->desk.failed;
   (void)pthread_mutex_unlock(&worker->lock);
@@ -249,7 +260,11 @@ static int token_append(struct sdk_line *line, struct lws *socket, void *in, siz
 static void refusal_note(struct sdk_line *line, struct lws *socket, const void *in, size_t size) {
   char reason[160] = "the connection could not be made";
   line->http_status = lws_http_client_http_response(socket);
-  if (in != NULL) sdk_text_copy(reason, sizeof reason, bytes_of(in, size));
+  if (line->http_status >= 300) {
+    (void)snprintf(reason, sizeof reason, "the server refused the connection with HTTP %u", line->http_status);
+  } else if (in != NULL) {
+    sdk_text_copy(reason, sizeof reason, bytes_of(in, size));
+  }
   line_lost(line, reason);
 }
 
@@ -295,7 +310,31 @@ static const struct lws_protocols protocols[] = {
     {.name = NULL},
 };
 
-static void logging_quieten(void) { lws_set_log_level(LLL_ERR, NULL); }
+/* libwebsockets logs by process, to stderr; what matters of it reaches the worker's own log. */
+static void logging_quieten(void) { lws_set_log_level(0, NULL); }
+
+static struct lws_context_creation_info creation_info(const struct orbit_worker *worker) {
+  return (struct lws_context_creation_info){
+      .port = CONTEXT_PORT_NO_LISTEN,
+      .protocols = protocols,
+      .gid = -1,
+      .uid = -1,
+      .client_ssl_ca_filepath = worker->ca_file,
+      .http_proxy_address = ":0", /* no proxy, whatever http_proxy in the environment says */
+      .connect_timeout_secs = connect_s_max,
+      .timeout_secs = handshake_s_max,
+      .fd_limit_per_thread = 8,
+  };
+}
+
+/* TLS is made ready when it is first needed: it reads every certificate that the system trusts. */
+static bool line_prepare_tls(struct sdk_line *line) {
+  if (line->has_tls) return true;
+  struct lws_context_creation_info info = creation_info(line->worker);
+  info.options = LWS_SERVER_OPTION_DO_SSL_GLOBAL_INIT;
+  line->has_tls = lws_init_vhost_client_ssl(&info, line->host) == 0;
+  return line->has_tls;
+}
 
 struct sdk_line *sdk_line_new(struct orbit_worker *worker) {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -306,20 +345,14 @@ struct sdk_line *sdk_line_new(struct orbit_worker *worker) {
   line->timer_ms = line->end_at_ms = INT64_MAX;
   buffer_init(&line->received, worker_frame_bytes_max);
   buffer_init(&line->sent, LWS_PRE + 2U * worker_frame_bytes_max);
-  struct lws_context_creation_info info = {
-      .port = CONTEXT_PORT_NO_LISTEN,
-      .protocols = protocols,
-      .gid = -1,
-      .uid = -1,
-      .user = line,
-      .options = LWS_SERVER_OPTION_DO_SSL_GLOBAL_INIT | LWS_SERVER_OPTION_VALIDATE_UTF8,
-      .client_ssl_ca_filepath = worker->ca_file,
-      .connect_timeout_secs = connect_s_max,
-      .timeout_secs = handshake_s_max,
-      .fd_limit_per_thread = 8,
-  };
+  struct lws_context_creation_info info = creation_info(worker);
+  info.options = LWS_SERVER_OPTION_EXPLICIT_VHOSTS | LWS_SERVER_OPTION_DO_SSL_GLOBAL_INIT;
+  info.user = line;
   line->context = lws_create_context(&info);
-  if (line->context != NULL) return line;
+  info.options = LWS_SERVER_OPTION_VALIDATE_UTF8;
+  if (line->context != NULL) line->host = lws_create_vhost(line->context, &info);
+  if (line->host != NULL) return line;
+  if (line->context != NULL) lws_context_destroy(line->context);
   free(line);
   return NULL;
 }

@@ -1,0 +1,78 @@
+/* Owns messages, progress and positions. */
+#include "reading/tool.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/time_text.h"
+
+int tool_say(int code, const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  (void)fprintf(stderr, "%s: ", program_invocation_short_name);
+  (void)vfprintf(stderr, format, arguments);
+  (void)fputc('\n', stderr);
+  va_end(arguments);
+  return code;
+}
+
+static int64_t monotonic_us(void) {
+  struct timespec time;
+  (void)clock_gettime(CLOCK_MONOTONIC, &time);
+  return (int64_t)time.tv_sec * 1000000 + time.tv_nsec / 1000;
+}
+
+enum { bar_interval_us = 100000, line_interval_us = 10000000, bar_width = 30 };
+
+void progress_begin(struct progress *progress, const char *what, uint64_t total) {
+  int64_t now = monotonic_us();
+  *progress = (struct progress){what, total, now, now, isatty(STDERR_FILENO) == 1};
+}
+
+void progress_at(struct progress *progress, uint64_t done) {
+  int64_t now = monotonic_us();
+  if (now - progress->shown_us < (progress->terminal ? bar_interval_us : line_interval_us)) return;
+  progress->shown_us = now;
+  double seconds = (double)(now - progress->started_us) / 1e6, rate = (double)done / seconds;
+  double left = progress->total > done && rate > 0 ? (double)(progress->total - done) / rate : 0;
+  unsigned percent = progress->total != 0 ? (unsigned)(done * 100 / progress->total) : 0;
+  if (!progress->terminal) {
+    (void)fprintf(stderr, "%" PRIu64 " of %" PRIu64 " %s, %u%%, %.0f/s, %.0f s left\n", done, progress->total, progress->what, percent, rate,
+                  left);
+    return;
+  }
+  char bar[bar_width + 1];
+  for (unsigned i = 0; i < bar_width; i++) bar[i] = i * 100 < percent * bar_width ? '#' : '.';
+  bar[bar_width] = 0;
+  (void)fprintf(stderr, "\r[%s] %3u%%  %.0f %s/s  %.0f s left ", bar, percent, rate, progress->what, left);
+}
+
+void progress_end(struct progress *progress) {
+  if (progress->terminal && progress->shown_us != progress->started_us) (void)fputs("\r\033[K", stderr);
+}
+
+bool position_parse(const char *text, struct position *ret_position) {
+  struct position position = {.given = true};
+  char *end;
+  if (time_parse(bytes_text(text), &position.time_us)) {
+    *ret_position = position;
+    return true;
+  }
+  errno = 0;
+  position.seq = strtoull(text, &end, 10);
+  if (errno != 0 || end == text || *end != 0 || position.seq == 0 || text[0] < '0' || text[0] > '9') return false;
+  *ret_position = position;
+  return true;
+}
+
+bool position_passed(const struct position *position, uint64_t seq, int64_t time_us) {
+  if (!position->given) return false;
+  return position->seq != 0 ? seq > position->seq : time_us > position->time_us;
+}
+
+bool tool_print(struct bytes text) { return fwrite(text.data, 1, text.size, stdout) == text.size; }

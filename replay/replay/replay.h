@@ -1,0 +1,35 @@
+/* What the subcommands of orbit-replay share. */
+#ifndef ORBIT_REPLAY_REPLAY_H
+#define ORBIT_REPLAY_REPLAY_H
+
+#include "reading/reading.h"
+
+enum output { OUTPUT_TEXT = 1, OUTPUT_JSON, OUTPUT_JSONL, OUTPUT_CSV };
+
+/* The options of every subcommand; each says which it needs. */
+struct request {
+  const char *data;          /* --data, ORBIT_DATA */
+  const char *argument;      /* TASK, OUT or DIR */
+  struct position at, from, to;
+  enum output output;
+  bool chain_only;
+};
+
+typedef int subcommand(const struct request *request);
+subcommand replay_state, replay_queues, replay_diff, replay_stats, replay_verify;
+
+/* Rows of a table: names once, then cells in their order; written as the output asks. Text columns are padded; everything is kept until
+ * table_end. */
+struct table {
+  enum output output;
+  const char *const *columns;
+  unsigned column_count;
+  unsigned rows;
+  struct buffer cells; /* NUL-terminated, row by row */
+  bool numbers[16];    /* JSON: the column holds numbers */
+};
+void table_begin(struct table *table, enum output output, const char *const *columns, unsigned column_count);
+void table_cell(struct table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
+int table_end(struct table *table); /* an exit code */
+
+#endif

@@ -1,0 +1,201 @@
+/* orbit-replay verify: everything that can be judged from the log alone, one finding a line. It goes on behind a finding where it can. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/guard.h"
+#include "core/decision.h"
+#include "replay/replay.h"
+
+enum { full_check_commits = 100000, touched_max = 16384 };
+
+struct verify {
+  bool chain_only;
+  struct state *state;
+  struct history *history;
+  struct journal_reader *reader;
+  struct buffer encoded;
+  struct event ending;      /* the attempt.result, attempt.ended or cancel request that the next decision follows from */
+  struct task ending_task;  /* the task as it stood before that */
+  struct id touched[touched_max];
+  uint32_t touched_count;
+  uint64_t events, commits, findings, since_full_check;
+  struct progress progress;
+};
+
+static void finding(struct verify *verify, uint64_t seq, const char *what, const char *detail) {
+  verify->findings++;
+  (void)printf("seq %" PRIu64 ": %s%s%s\n", seq, what, detail[0] != 0 ? ": " : "", detail);
+}
+
+/* ---- one form only: what was decoded encodes to the same bytes ---- */
+
+static void check_encoding(struct verify *verify, const struct event *event, struct bytes record) {
+  buffer_reset(&verify->encoded);
+  if (record_encode(event, &verify->encoded) != STATUS_OK) return;
+  (void)record_seal(verify->encoded.data, verify->encoded.size, event->last_of_commit, event->offset, 0);
+  size_t chain_at = offsetof(struct record_header, chain);
+  bool same = verify->encoded.size == record.size && memcmp(verify->encoded.data, record.data, chain_at) == 0 &&
+              memcmp(verify->encoded.data + record_header_bytes, record.data + record_header_bytes, record.size - record_header_bytes) == 0;
+  if (!same) finding(verify, event->seq, "decoding and encoding gives other bytes", event_type_text(event->type));
+}
+
+/* ---- decisions, made again from their recorded inputs ---- */
+
+static enum fact fact_of_report(const struct event_attempt_result *result) {
+  switch (result->outcome) {
+    case OUTCOME_SUCCEEDED: return FACT_SUCCEEDED;
+    case OUTCOME_FAILED: return result->retryable ? FACT_FAILED_RETRYABLE : FACT_FAILED;
+    case OUTCOME_CANCELLED: return FACT_CANCELLED;
+    case OUTCOME_UNKNOWN:
+    default: return FACT_UNKNOWN;
+  }
+}
+
+static enum fact fact_of_end(const struct event_attempt_ended *ended) {
+  if (ended->state == ATTEMPT_REVOKED) return FACT_CANCEL;
+  if (ended->state == ATTEMPT_UNKNOWN) return FACT_UNKNOWN;
+  return ended->ended_by == ENDED_RELEASED ? FACT_RELEASED : FACT_LEASE_EXPIRED;
+}
+
+/* What the decision event followed from: the event before it in its operation, or a deadline of a waiting task. */
+static enum fact fact_before(const struct verify *verify, const struct event *decision) {
+  const struct event *ending = &verify->ending;
+  if (ending->seq + 1 != decision->seq || !id_equal(&ending->common.operation_id, &decision->common.operation_id))
+    return FACT_WAITING_EXPIRED;
+  if (ending->type == EVENT_attempt_result) return fact_of_report(&ending->body.attempt_result);
+  if (ending->type == EVENT_attempt_ended) return fact_of_end(&ending->body.attempt_ended);
+  return FACT_CANCEL;
+}
+
+static void check_decision(struct verify *verify, const struct event *event, const struct task *task) {
+  struct decision_record recorded;
+  if (!decision_of_event(event, &recorded)) return;
+  enum fact fact = fact_before(verify, event);
+  const struct task *before = fact == FACT_WAITING_EXPIRED ? task : &verify->ending_task;
+  struct decision_input input = {.fact = fact,
+                                 .recovery_safety = (enum recovery_safety)before->recovery_safety,
+                                 .effect_uncertain = before->effect_uncertain,
+                                 .cancel_requested = before->cancel_requested_at != 0,
+                                 .attempt_count = before->attempt_count,
+                                 .max_attempts = before->max_attempts,
+                                 .initial_delay_ms = before->initial_delay_ms,
+                                 .max_delay_ms = before->max_delay_ms,
+                                 .attempt_id = before->attempt.id,
+                                 .deadline_at = before->deadline_at,
+                                 .start_deadline_at = before->start_deadline_at,
+                                 .now_us = event->time_us};
+  struct decision_result now = decision_make(&input);
+  if (now.state == recorded.state && now.decision == recorded.decision && now.effect_uncertain == recorded.effect_uncertain &&
+      now.delay_ms == recorded.delay_ms && now.next_available_at == recorded.next_available_at)
+    return;
+  char detail[160];
+  (void)snprintf(detail, sizeof detail, "recorded %s %s after %" PRIu64 " ms, today's rules say %s %s after %" PRIu64 " ms",
+                 task_state_text(recorded.state), decision_text(recorded.decision), recorded.delay_ms, task_state_text(now.state),
+                 decision_text(now.decision), now.delay_ms);
+  finding(verify, event->seq, "today's rules decide otherwise", detail);
+}
+
+static bool ends_something(enum event_type type) {
+  return type == EVENT_attempt_result || type == EVENT_attempt_ended || type == EVENT_task_cancel_requested;
+}
+
+/* A cancel of a leased task is three events: the task before the first of them is what was judged. */
+static void note_ending(struct verify *verify, const struct event *event, const struct task *task) {
+  bool goes_on = verify->ending.type == EVENT_task_cancel_requested && verify->ending.seq + 1 == event->seq &&
+                 id_equal(&verify->ending.common.operation_id, &event->common.operation_id);
+  verify->ending = *event; /* its spans are not used */
+  if (!goes_on) verify->ending_task = *task;
+}
+
+/* ---- receipts: an identity is used once ---- */
+
+static void check_identity(struct verify *verify, const struct event *event) {
+  struct event earlier;
+  if (id_is_zero(&event->common.identity)) return;
+  enum status status = state_receipt(verify->state, &event->common.identity, verify->history,
+                                     record_source_of_reader(verify->reader), &earlier);
+  if (status == STATUS_END) return;
+  char detail[64];
+  (void)snprintf(detail, sizeof detail, "seq %" PRIu64 " has it too", status == STATUS_OK ? earlier.seq : 0);
+  finding(verify, event->seq, "the operation identity was used before", detail);
+}
+
+/* ---- invariants ---- */
+
+static void touch(struct verify *verify, const struct id *stream) {
+  if (verify->touched_count < touched_max) verify->touched[verify->touched_count++] = *stream;
+}
+
+static void check_commit(struct verify *verify, uint64_t seq) {
+  struct fault fault = {0};
+  for (uint32_t i = 0; i < verify->touched_count; i++)
+    if (state_check_task(verify->state, &verify->touched[i], &fault) != STATUS_OK) finding(verify, seq, fault.message, "");
+  bool overflowed = verify->touched_count == touched_max;
+  verify->touched_count = 0;
+  if (!overflowed && ++verify->since_full_check < full_check_commits) return;
+  verify->since_full_check = 0;
+  if (state_check(verify->state, &fault) != STATUS_OK) finding(verify, seq, fault.message, "");
+}
+
+/* ---- the walk ---- */
+
+static void judge(struct verify *verify, const struct event *event, struct bytes record) {
+  const char *reason = "";
+  check_encoding(verify, event, record);
+  const struct task *task = state_task(verify->state, &event->stream);
+  if (task != NULL) check_decision(verify, event, task);
+  if (task != NULL && ends_something(event->type)) note_ending(verify, event, task);
+  check_identity(verify, event);
+  if (!state_can_apply(verify->state, event, &reason)) {
+    finding(verify, event->seq, "does not fit what is before it", reason);
+    return;
+  }
+  state_apply(verify->state, event);
+  touch(verify, &event->stream);
+  if (event->last_of_commit) check_commit(verify, event->seq);
+}
+
+static enum status visit(void *context, const struct event *event, struct bytes record, struct fault *fault) {
+  struct verify *verify = context;
+  (void)fault;
+  verify->events++;
+  verify->commits += event->last_of_commit;
+  if (event->seq % 4096 == 0) progress_at(&verify->progress, event->seq);
+  if (!verify->chain_only) judge(verify, event, record);
+  return STATUS_OK;
+}
+
+static void verify_begin(struct verify *verify, const struct request *request, struct journal *journal) {
+  verify->chain_only = request->chain_only;
+  verify->state = state_new();
+  verify->history = history_new();
+  buffer_init(&verify->encoded, SIZE_MAX);
+  must(journal_reader_new(journal, &verify->reader) == STATUS_OK);
+  progress_begin(&verify->progress, "events", journal_last_seq(journal));
+}
+
+static void verify_end(struct verify *verify) {
+  progress_end(&verify->progress);
+  journal_reader_free(verify->reader);
+  buffer_clear(&verify->encoded);
+  history_free(verify->history);
+  state_free(verify->state);
+}
+
+int replay_verify(const struct request *request) {
+  static struct verify verify;
+  struct journal *journal;
+  struct fault fault = {0};
+  int code = reading_open(request->data, &journal);
+  if (code != exit_done) return code;
+  verify_begin(&verify, request, journal);
+  enum status status = journal_replay(journal, 0, 0, visit, &verify, &fault);
+  if (status != STATUS_OK) finding(&verify, verify.events + 1, fault.message, "");
+  if (!verify.chain_only && state_check(verify.state, &fault) != STATUS_OK) finding(&verify, verify.events, fault.message, "");
+  verify_end(&verify);
+  journal_close(journal, false);
+  (void)printf("%" PRIu64 " events, %" PRIu64 " commits, %" PRIu64 " findings\n", verify.events, verify.commits, verify.findings);
+  return verify.findings == 0 ? exit_done : exit_finding;
+}

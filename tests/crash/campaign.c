@@ -1,0 +1,117 @@
+/* Owns the course of the campaign: rounds of load and SIGKILL, then a clean end. */
+#include "campaign.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/guard.h"
+#include "support/support.h"
+
+static const int64_t ms = 1000000;
+enum { turn_ms = 1, round_ms_min = 10, round_ms_more = 500, end_ms_max = 120000 };
+
+bool campaign_chance(struct campaign *campaign, unsigned n) { return test_random(&campaign->random) % n == 0; }
+
+static void turn(struct campaign *campaign) {
+  submitters_turn(campaign);
+  workers_turn(campaign);
+  loop_turn(&campaign->loop, loop_now_ns() + turn_ms * ms);
+}
+
+static void close_all(struct campaign *campaign) {
+  submitters_close(campaign);
+  workers_close(campaign);
+}
+
+/* A server that is killed while it starts: now and then. */
+static enum status start(struct campaign *campaign, struct fault *fault) {
+  if (campaign->kills > 0 && campaign_chance(campaign, 4)) {
+    enum status status = server_spawn(&campaign->server, fault);
+    if (status != STATUS_OK) return status;
+    int64_t until_ns = loop_now_ns() + (int64_t)(test_random(&campaign->random) % 30) * ms;
+    while (loop_now_ns() < until_ns) loop_turn(&campaign->loop, until_ns);
+    server_kill(&campaign->server);
+    campaign->kills++;
+    oracle_judge_log(&campaign->oracle, campaign->server.data);
+  }
+  enum status status = server_spawn(&campaign->server, fault);
+  if (status == STATUS_OK) status = server_wait_ready(&campaign->server, fault);
+  if (status != STATUS_OK) return status;
+  campaign->broken = false;
+  submitters_open(campaign);
+  workers_open(campaign);
+  return STATUS_OK;
+}
+
+static enum status broken(const struct campaign *campaign, struct fault *fault) {
+  return fault_set(fault, STATUS_UNAVAILABLE, NULL, "a connection broke though nobody killed the server: see %.200s/server.log",
+                   campaign->server.directory);
+}
+
+static enum status crash_round(struct campaign *campaign, struct fault *fault) {
+  enum status status = start(campaign, fault);
+  if (status != STATUS_OK) return status;
+  int64_t kill_ns = loop_now_ns() + (int64_t)(round_ms_min + test_random(&campaign->random) % round_ms_more) * ms;
+  while (!campaign->broken && loop_now_ns() < kill_ns) turn(campaign);
+  if (campaign->broken) return broken(campaign, fault);
+  server_kill(&campaign->server);
+  campaign->kills++;
+  close_all(campaign);
+  oracle_judge_log(&campaign->oracle, campaign->server.data);
+  return STATUS_OK;
+}
+
+static bool is_over(const struct campaign *campaign) {
+  return campaign->checking && submitters_idle(campaign) && workers_idle(campaign);
+}
+
+/* Nothing new, until everything is decided; then every task is looked at, and the server stops cleanly. */
+static enum status last_round(struct campaign *campaign, struct fault *fault) {
+  struct oracle *oracle = &campaign->oracle;
+  enum status status = start(campaign, fault);
+  if (status != STATUS_OK) return status;
+  int64_t until_ns = loop_now_ns() + end_ms_max * ms;
+  campaign->draining = true;
+  while (!campaign->broken && loop_now_ns() < until_ns && !is_over(campaign)) {
+    campaign->checking = oracle->decided == oracle->submission_count;
+    turn(campaign);
+  }
+  if (campaign->broken) return broken(campaign, fault);
+  for (uint64_t i = 0; i < oracle->submission_count; i++) {
+    const struct submission *submission = &oracle->submissions[i];
+    if (!submission->acknowledged || !submission_is_decided(submission))
+      oracle_violated(oracle, WORK_COMES_TO_ITS_END, "submission %" PRIu64 " is %s", i,
+                      submission->acknowledged ? task_state_text(submission->state) : "without an answer");
+  }
+  close_all(campaign);
+  status = server_stop(&campaign->server, fault);
+  if (status == STATUS_OK) oracle_judge_log(oracle, campaign->server.data);
+  return status;
+}
+
+enum status campaign_run(struct campaign *campaign, uint64_t seed, unsigned rounds, struct fault *fault) {
+  *campaign = (struct campaign){.seed = seed, .random = seed};
+  loop_init(&campaign->loop);
+  submitters_init(campaign);
+  workers_init(campaign);
+  enum status status = server_make(&campaign->server, fault);
+  for (unsigned i = 0; i < rounds && status == STATUS_OK; i++) status = crash_round(campaign, fault);
+  if (status == STATUS_OK) status = last_round(campaign, fault);
+  const struct oracle *oracle = &campaign->oracle;
+  print_message("%" PRIu64 " kills; %" PRIu64 " tasks, %" PRIu64 " attempts, %" PRIu64 " repeats, %" PRIu64
+                " conflicts, %" PRIu64 " looks; %" PRIu64 " events in %" PRIu64 " commits\n",
+                campaign->kills, oracle->submission_count, oracle->attempt_count, campaign->repeats, campaign->conflicts,
+                campaign->looks, oracle->events, oracle->commits);
+  return status;
+}
+
+void campaign_clear(struct campaign *campaign) {
+  bool keep = false;
+  for (int i = 0; i < property_count; i++) keep = keep || campaign->oracle.violations[i] != 0;
+  if (keep) print_message("kept: %s\n", campaign->server.directory);
+  for (int i = 0; i < submitter_count; i++) http_line_clear(&campaign->submitters[i].line);
+  for (int i = 0; i < worker_count; i++) worker_line_clear(&campaign->workers[i].line);
+  server_clear(&campaign->server, keep);
+  loop_clear(&campaign->loop);
+  oracle_clear(&campaign->oracle);
+}
