@@ -95,6 +95,25 @@ static void tell_cancel(struct engine *engine, struct worker *holder, const stru
   engine_depart(engine, holder->home, &push->mail);
 }
 
+/* The request that is on record; its reason is a span of the log. */
+static enum status read_request(struct engine *engine, const struct task *task, struct event *ret_event) {
+  struct event event;
+  for (uint64_t seq = task->last_seq; seq != 0; seq = event.prev) {
+    if (history_event(engine->history, engine_source(engine), seq, &event) != STATUS_OK) return STATUS_CORRUPT;
+    if (event.type != EVENT_task_cancel_requested || !event.body.task_cancel_requested.applied) continue;
+    *ret_event = event;
+    return STATUS_OK;
+  }
+  return STATUS_NOT_FOUND;
+}
+
+void recovery_tell_again(struct engine *engine, struct worker *worker, const struct task *task) {
+  struct event event;
+  if (task->state != TASK_RUNNING || task->cancel_requested_at == 0) return;
+  bool found = read_request(engine, task, &event) == STATUS_OK;
+  tell_cancel(engine, worker, task, found ? event.body.task_cancel_requested.reason : (struct bytes){NULL, 0});
+}
+
 enum status recovery_cancel(struct engine *engine, struct ticket *ticket) {
   struct answer *answer = &ticket->answer;
   const struct cancel_command *cancel = &ticket->command.as.cancel;

@@ -267,7 +267,7 @@ static struct worker *worker_add(struct engine *engine, const struct ticket *tic
   return worker;
 }
 
-/* The attempts that the instance still holds; those without a start grant are assigned again. */
+/* The attempts that the instance still holds; those without a start grant are assigned again, and cancel requests told again. */
 static void welcome(struct engine *engine, struct worker *worker, struct welcome *ret_welcome) {
   const struct instance *instance = state_instance_at(engine->state, worker->instance);
   if (instance->held == 0) return;
@@ -283,6 +283,7 @@ static void welcome(struct engine *engine, struct worker *worker, struct welcome
         .lease_expires_at = task->attempt.live_until,
     };
     if (task->state == TASK_LEASED) worker_push_assign(engine, worker, number);
+    recovery_tell_again(engine, worker, task);
   }
 }
 

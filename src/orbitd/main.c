@@ -45,6 +45,12 @@ static void *run_engine(void *context) {
   return NULL;
 }
 
+/* Said before anything is opened, and by --check. */
+static enum status judge_addresses(const struct config *config, struct fault *fault) {
+  enum status status = socket_judge("listen", config->listen, config->allow_plain_text, fault);
+  return status == STATUS_OK ? socket_judge("worker-listen", config->worker_listen, config->allow_plain_text, fault) : status;
+}
+
 static enum status open_sockets(struct server *server, struct fault *fault) {
   const struct config *config = &server->config;
   enum status status = STATUS_OK;
@@ -148,7 +154,7 @@ int main(int argc, char **argv) {
   sigset_t signals;
   int signal_number;
   if (sodium_init() < 0) return exit_cannot_run;
-  if (config_read(argc, argv, &server.config, &fault) != STATUS_OK) {
+  if (config_read(argc, argv, &server.config, &fault) != STATUS_OK || judge_addresses(&server.config, &fault) != STATUS_OK) {
     (void)fprintf(stderr, "orbitd: %s\n", fault.message);
     return exit_misuse;
   }

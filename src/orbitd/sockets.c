@@ -50,22 +50,46 @@ static int open_socket(const struct addrinfo *info) {
   return -1;
 }
 
-enum status socket_listen(const char *name, const char *address, bool allow_beyond_loopback, int *ret_fd, struct fault *fault) {
+/* getaddrinfo would take 65536 for 0. */
+static bool is_port(const char *text) {
+  size_t digits = strspn(text, "0123456789");
+  return text[digits] == 0 && digits >= 1 && digits <= 5 && strtoul(text, NULL, 10) <= UINT16_MAX;
+}
+
+/* The address behind the text, for freeaddrinfo. */
+static enum status resolve(const char *name, const char *address, bool allow_beyond_loopback, struct addrinfo **ret_info,
+                           struct fault *fault) {
   char host[host_max];
   const char *port;
   if (!split(address, host, &port))
     return fault_set(fault, STATUS_INVALID_ARGUMENT, name, "--%s: \"%.128s\" is not ADDR:PORT", name, address);
   struct addrinfo hints = {.ai_flags = AI_PASSIVE | AI_NUMERICHOST | AI_NUMERICSERV, .ai_socktype = SOCK_STREAM}, *info;
   if (strcmp(host, "localhost") == 0) (void)snprintf(host, sizeof host, "127.0.0.1");
-  if (getaddrinfo(host, port, &hints, &info) != 0)
+  if (!is_port(port) || getaddrinfo(host, port, &hints, &info) != 0)
     return fault_set(fault, STATUS_INVALID_ARGUMENT, name, "--%s: \"%.128s\" is not a numeric address and port", name, address);
-  enum status status = STATUS_OK;
-  int fd = -1;
-  if (!allow_beyond_loopback && !is_loopback(info->ai_addr))
-    status = fault_set(fault, STATUS_INVALID_ARGUMENT, name,
-                       "--%s: %.128s is not loopback and there is no TLS; put a TLS proxy in front, or say --allow-plain-text",
-                       name, address);
-  else if ((fd = open_socket(info)) < 0)
+  if (!allow_beyond_loopback && !is_loopback(info->ai_addr)) {
+    freeaddrinfo(info);
+    return fault_set(fault, STATUS_INVALID_ARGUMENT, name,
+                     "--%s: %.128s is not loopback and there is no TLS; put a TLS proxy in front, or say --allow-plain-text",
+                     name, address);
+  }
+  *ret_info = info;
+  return STATUS_OK;
+}
+
+enum status socket_judge(const char *name, const char *address, bool allow_beyond_loopback, struct fault *fault) {
+  struct addrinfo *info;
+  enum status status = resolve(name, address, allow_beyond_loopback, &info, fault);
+  if (status == STATUS_OK) freeaddrinfo(info);
+  return status;
+}
+
+enum status socket_listen(const char *name, const char *address, bool allow_beyond_loopback, int *ret_fd, struct fault *fault) {
+  struct addrinfo *info;
+  enum status status = resolve(name, address, allow_beyond_loopback, &info, fault);
+  if (status != STATUS_OK) return status;
+  int fd = open_socket(info);
+  if (fd < 0)
     status = fault_set(fault, STATUS_IO_ERROR, name, "--%s: cannot listen on %.128s: %s", name, address, strerror(errno));
   freeaddrinfo(info);
   if (status == STATUS_OK) *ret_fd = fd;

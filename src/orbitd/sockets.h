@@ -11,6 +11,8 @@
  * INVALID_ARGUMENT: not of this form, or beyond loopback without allow_beyond_loopback. IO_ERROR: in use, not allowed … name is
  * the option's, for messages. */
 enum status socket_listen(const char *name, const char *address, bool allow_beyond_loopback, int *ret_fd, struct fault *fault);
+/* Judges the address as socket_listen does, and opens nothing. INVALID_ARGUMENT. */
+enum status socket_judge(const char *name, const char *address, bool allow_beyond_loopback, struct fault *fault);
 /* The address that the socket is bound to, as "ADDR:PORT". */
 void socket_address(int fd, char *out, size_t size);
 /* Sockets handed over by systemd (LISTEN_FDNAMES http and worker, or in that order): -1 where there is none. */

@@ -24,6 +24,7 @@
 
 #define QUEUE_A "0000018bcfe568000000000000000a01"
 #define QUEUE_B "0000018bcfe568000000000000000a02"
+#define QUEUE_C "0000018bcfe568000000000000000b01" /* of the other namespace */
 #define TOKEN_ALL "orbit_all"     /* submit and read, every queue */
 #define TOKEN_READ "orbit_read"   /* read only */
 #define TOKEN_SCOPED "orbit_b"    /* submit and read, queue B only */
@@ -125,6 +126,7 @@ static inline void fixture_genesis(struct journal *journal) {
   fixture_tenant(&commit, 0x200);
   fixture_queue(&commit, 0xa01, 0x100, 0);
   fixture_queue(&commit, 0xa02, 0x100, 1);
+  fixture_queue(&commit, 0xb01, 0x200, 0);
   fixture_credential(&commit, 0xc01, 0x100, TOKEN_ALL, read | submit, NULL);
   fixture_credential(&commit, 0xc02, 0x100, TOKEN_READ, read, NULL);
   fixture_credential(&commit, 0xc03, 0x100, TOKEN_SCOPED, read | submit, &queue_b);
