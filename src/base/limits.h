@@ -32,6 +32,7 @@ enum {
 
   /* JSON */
   json_depth_max = 64,
+  json_answer_depth_max = 72, /* for readers of answers: a document stands a few levels deeper there than in its request */
   json_tokens_max = 1 << 20,
   json_text_bytes_max = 16 * 1024 * 1024,
   json_linear_keys_max = 16,       /* objects with more keys look for duplicates by sorting */
@@ -132,6 +133,7 @@ static_assert(session_join_bytes_max + worker_message_bytes_max < worker_frame_b
               "joined messages stay a lawful frame");
 static_assert(worker_frame_messages_max <= session_tickets_max, "a paused session is over its bound by one frame at most");
 static_assert(worker_frame_messages_max <= tick_tickets_max, "one frame fits one tick");
+static_assert(json_depth_max + 4 <= json_answer_depth_max, "the deepest document fits an answer and an array of frames");
 static_assert(json_linear_keys_max < 64, "quadratic work is bounded");
 static_assert(http_batch_body_bytes_max <= json_text_bytes_max, "every body can be parsed");
 static_assert(json_tokens_kept_max <= json_tokens_max, "what is kept is part of what may be made");

@@ -9,21 +9,28 @@
 struct parser {
   struct json *json;
   struct fault *fault;
-  size_t at;                     /* next byte of the text */
-  uint32_t depth;                /* how many objects and arrays are open */
-  uint32_t open[json_depth_max]; /* their tokens, outermost first */
+  size_t at;                            /* next byte of the text */
+  uint32_t depth;                       /* how many objects and arrays are open */
+  uint32_t open[json_answer_depth_max]; /* their tokens, outermost first */
 };
 
 void json_init(struct json *json) {
-  *json = (struct json){.tokens = NULL};
+  *json = (struct json){.depth_max = json_depth_max};
   buffer_init(&json->scratch, json_text_bytes_max);
+}
+
+void json_init_answers(struct json *json) {
+  json_init(json);
+  json->depth_max = json_answer_depth_max;
 }
 
 void json_clear(struct json *json) {
   free(json->tokens);
   free(json->keys);
   buffer_clear(&json->scratch);
+  uint32_t depth_max = json->depth_max;
   json_init(json);
+  json->depth_max = depth_max;
 }
 
 /* place is the token to blame; the value that would have become the next token has the index json->count. */
@@ -154,7 +161,7 @@ static enum status close_innermost(struct parser *parser) {
 /* At an opening bracket. *ret_value: a value must follow, which is so unless the container is empty. */
 static enum status open_container(struct parser *parser, enum json_type type, bool *ret_value) {
   struct json *json = parser->json;
-  if (parser->depth == json_depth_max) return refuse(parser, json->count, "nested too deeply");
+  if (parser->depth == json->depth_max) return refuse(parser, json->count, "nested too deeply");
   next_token(parser, type)->next = 0; /* open */
   parser->open[parser->depth++] = json->count++;
   parser->at++;

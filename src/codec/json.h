@@ -28,18 +28,23 @@ struct json {
   struct bytes text;
   struct json_token *tokens; /* owned; token 0 is the document */
   uint32_t count, capacity;
-  struct buffer scratch;     /* decoded strings live here, at the offset of their start, until the next json_parse */
-  struct json_key *keys;     /* owned; room for sorting the keys of objects */
+  struct buffer scratch; /* decoded strings live here, at the offset of their start, until the next json_parse */
+  struct json_key *keys; /* owned; room for sorting the keys of objects */
   size_t keys_capacity;
+  uint32_t depth_max; /* json_depth_max, or json_answer_depth_max */
 };
 
 void json_init(struct json *json);
+/* For readers of what Orbit itself wrote (answers, frames to workers): takes json_answer_depth_max levels, since a document of
+ * the largest depth stands deeper in them than in the request that brought it. */
+void json_init_answers(struct json *json);
 void json_clear(struct json *json);
 
 /* Parses the whole text; the text must outlive the use of the tokens. INVALID_ARGUMENT names the place: fault->field is the
  * JSON Pointer of the value (at most its buffer), message says what and at which byte. Rejected: anything RFC 8259 does not
  * allow, invalid UTF-8, a byte order mark, unpaired surrogates, U+0000 in a string, duplicate keys at any depth (compared
- * decoded), depth over json_depth_max, more than json_tokens_max tokens, anything after the value. Cost is linear in size. */
+ * decoded), depth over json_depth_max (json_init_answers: json_answer_depth_max), more than json_tokens_max tokens, anything
+ * after the value. Cost is linear in size. */
 enum status json_parse(struct json *json, struct bytes text, struct fault *fault);
 
 /* The text of the token as written (strings with their quotes, containers whole). */
@@ -64,18 +69,18 @@ void json_write_string(struct buffer *out, struct bytes text);
 /* ---- Reading objects by a table of fields ---- */
 
 enum json_kind {
-  JSON_KIND_ID = 1,    /* -> struct id */
-  JSON_KIND_TEXT,      /* -> struct bytes; min..max code points */
-  JSON_KIND_WORD,      /* -> struct bytes; min..max characters of [A-Za-z0-9._:/-] */
-  JSON_KIND_TIME,      /* -> int64_t */
-  JSON_KIND_U64,       /* a JSON integer (no sign, point or exponent) -> uint64_t; min..max */
-  JSON_KIND_U32,       /* the same -> uint32_t */
-  JSON_KIND_DECIMAL,   /* a decimal string "1"…"18446744073709551615", no leading zero -> uint64_t; min..max */
-  JSON_KIND_BOOL,      /* -> bool */
-  JSON_KIND_VALUE,     /* any value but null, min..max bytes when minified -> uint32_t token */
-  JSON_KIND_OBJECT,    /* -> uint32_t token */
-  JSON_KIND_ARRAY,     /* min..max items -> uint32_t token */
-  JSON_KIND_STRING,    /* any string of min..max bytes, decoded -> struct bytes; for words that the caller judges */
+  JSON_KIND_ID = 1,  /* -> struct id */
+  JSON_KIND_TEXT,    /* -> struct bytes; min..max code points */
+  JSON_KIND_WORD,    /* -> struct bytes; min..max characters of [A-Za-z0-9._:/-] */
+  JSON_KIND_TIME,    /* -> int64_t */
+  JSON_KIND_U64,     /* a JSON integer (no sign, point or exponent) -> uint64_t; min..max */
+  JSON_KIND_U32,     /* the same -> uint32_t */
+  JSON_KIND_DECIMAL, /* a decimal string "1"…"18446744073709551615", no leading zero -> uint64_t; min..max */
+  JSON_KIND_BOOL,    /* -> bool */
+  JSON_KIND_VALUE,   /* any value but null, min..max bytes when minified -> uint32_t token */
+  JSON_KIND_OBJECT,  /* -> uint32_t token */
+  JSON_KIND_ARRAY,   /* min..max items -> uint32_t token */
+  JSON_KIND_STRING,  /* any string of min..max bytes, decoded -> struct bytes; for words that the caller judges */
 };
 
 /* max 0 means no bound but the kind's own. */
@@ -83,17 +88,17 @@ struct json_field {
   const char *name;
   enum json_kind kind;
   bool required;
-  bool nullable;   /* null means absent */
+  bool nullable; /* null means absent */
   uint64_t min, max;
-  size_t offset;   /* of the member in the target structure */
+  size_t offset; /* of the member in the target structure */
 };
 
 /* Reads the object's members into target by the table. Absent members leave the target as it was. Sets bit i of *ret_present
  * for field i (present and not null); at most 64 fields. INVALID_ARGUMENT: not an object, unknown member (a member that differs
  * from a field only in case is named so), null where none is allowed, wrong type, out of range, required one missing (null is
  * missing, too). The fault names the field by JSON Pointer. ret_present may be NULL. On failure target may be half written. */
-enum status json_read_object(struct json *json, uint32_t object, const struct json_field *fields, unsigned count,
-                             void *target, uint64_t *ret_present, struct fault *fault);
+enum status json_read_object(struct json *json, uint32_t object, const struct json_field *fields, unsigned count, void *target,
+                             uint64_t *ret_present, struct fault *fault);
 
 /* Refusal of a token's value: INVALID_ARGUMENT with its pointer as field; the format makes the whole message. */
 enum status json_refuse(struct json *json, uint32_t token, struct fault *fault, const char *format, ...)

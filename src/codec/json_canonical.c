@@ -71,7 +71,7 @@ static uint32_t next_value(struct json *json, struct frame *frame, struct buffer
 }
 
 void json_canonical(struct json *json, uint32_t token, struct buffer *out) {
-  struct frame frames[json_depth_max];
+  struct frame frames[json_answer_depth_max];
   unsigned depth = 0;
   size_t base = 0; /* keys of open objects end here */
   uint32_t value = token;
@@ -79,7 +79,7 @@ void json_canonical(struct json *json, uint32_t token, struct buffer *out) {
   for (;;) {
     uint8_t type = json->tokens[value].type;
     if (type == JSON_OBJECT || type == JSON_ARRAY) {
-      must(depth < json_depth_max);
+      must(depth < json_answer_depth_max);
       if (!open_frame(json, value, base, &frames[depth])) {
         out->failed = true;
         return;

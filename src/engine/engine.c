@@ -26,7 +26,8 @@ struct engine *engine_new(struct journal *journal, struct state *state, const st
   must(journal_reader_new(journal, &engine->reader) == STATUS_OK);
   must(mailbox_init(&engine->mailbox) == STATUS_OK);
   (void)snprintf(engine->version, sizeof engine->version, "%s", options->version);
-  id_source_init(&engine->ids, options->id_seed);
+  /* Another place of the log, another sequence, though the seed be the same. */
+  id_source_init(&engine->ids, options->id_seed ^ (journal_last_seq(journal) * UINT64_C(0x9E3779B97F4A7C15)));
   commit_init(&engine->commit);
   buffer_init(&engine->scratch, SIZE_MAX);
   /* Ids stay above those of the log, whatever the clock says. */

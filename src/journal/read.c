@@ -39,7 +39,7 @@ enum status journal_reader_new(struct journal *journal, struct journal_reader **
     journal_reader_free(reader);
     return status;
   }
-  reader->live = true;
+  mdb_txn_reset(reader->txn); /* a reader that has not read yet pins no pages, however long it is kept */
   *ret_reader = reader;
   return STATUS_OK;
 }

@@ -36,6 +36,7 @@ struct server {
 static void *run_engine(void *context) {
   struct server *server = context;
   struct fault fault = {0};
+  (void)pthread_setname_np(pthread_self(), "engine");
   if (engine_run(server->edge.engine, &fault) != STATUS_OK) {
     /* Memory is ahead of the log: nothing that was decided since may be answered. */
     log_line(&server->edge.log, LOG_ERROR, "the log cannot be written; stopping at once, nothing more is acknowledged",
@@ -101,9 +102,8 @@ static enum status start(struct server *server, struct fault *fault) {
   if ((status = engine_start(edge->engine, engine_now_us(edge->engine), fault)) != STATUS_OK) return status;
   if (pthread_create(&server->engine_thread, NULL, run_engine, server) != 0)
     return fault_set(fault, STATUS_IO_ERROR, NULL, "cannot start the engine's thread");
-  if ((status = channel_start(edge, server->worker_fd, &server->channel, fault)) != STATUS_OK) return status;
-  atomic_store(&edge->phase, EDGE_READY);
-  return STATUS_OK;
+  atomic_store(&edge->phase, EDGE_READY); /* a worker that waits in the backlog must find it so */
+  return channel_start(edge, server->worker_fd, &server->channel, fault);
 }
 
 static void announce(const struct server *server) {

@@ -17,7 +17,7 @@ enum { read_bytes = 65536, answer_bytes_max = 64 * 1024 * 1024, texts = 8, text_
 
 void http_reply_init(struct http_reply *reply) {
   *reply = (struct http_reply){.status = 0};
-  json_init(&reply->json);
+  json_init_answers(&reply->json);
 }
 
 void http_reply_clear(struct http_reply *reply) {

@@ -326,6 +326,27 @@ static void depth_64_is_taken_and_65_is_not(void **state) {
   }
 }
 
+/* Answers hold documents a few levels deeper than requests may. A reader of answers stays one over json_clear. */
+static void readers_of_answers_take_72_levels(void **state) {
+  (void)state;
+  struct json answers;
+  json_init_answers(&answers);
+  for (unsigned round = 0; round < 2; round++) {
+    struct fault fault = {.status = STATUS_OK};
+    struct bytes fits = nested(json_answer_depth_max, true), deep = nested(json_answer_depth_max + 1, true);
+    struct buffer out;
+    buffer_init(&out, 1 << 20);
+    assert_int_equal(json_parse(&answers, fits, &fault), STATUS_OK);
+    json_canonical(&answers, 0, &out);
+    assert_true(bytes_equal(buffer_bytes(&out), fits));
+    assert_int_equal(json_parse(&answers, deep, &fault), STATUS_INVALID_ARGUMENT);
+    buffer_clear(&out);
+    free((void *)fits.data);
+    free((void *)deep.data);
+    json_clear(&answers);
+  }
+}
+
 static void tokens_are_bounded(void **state) {
   struct buffer text;
   struct fault fault = {.status = STATUS_OK};
@@ -499,6 +520,7 @@ int main(void) {
       cmocka_unit_test(decoded_strings_stay_where_they_are),
       cmocka_unit_test(members_are_found_by_exact_key),
       cmocka_unit_test(depth_64_is_taken_and_65_is_not),
+      cmocka_unit_test(readers_of_answers_take_72_levels),
       cmocka_unit_test(tokens_are_bounded),
       cmocka_unit_test(a_key_that_is_one_token_too_many_blames_its_object),
       cmocka_unit_test(texts_are_bounded),

@@ -114,7 +114,7 @@ static void come_up(struct world *world) {
 }
 
 static struct journal *open_journal(const struct world *world, bool create) {
-  struct journal_options options = {.create = create, .map_bytes = UINT64_C(1) << 30};
+  struct journal_options options = {.create = create, .map_bytes = UINT64_C(1) << 30, .reserve_bytes = UINT64_C(4) << 20};
   struct journal *journal;
   struct fault fault = {0};
   if (journal_open(world->directory, &options, &journal, &fault) != STATUS_OK) fail_msg("open: %s", fault.message);

@@ -110,7 +110,7 @@ int ctl_task_get(int argc, char **argv) {
   char path[task_path_bytes];
   struct orbit_error error;
   struct orbit_response *response;
-  json_init(&json);
+  json_init_answers(&json);
   buffer_init(&out, json_text_bytes_max);
   int code = online_open(&online);
   if (code != exit_done) return code;
@@ -126,7 +126,7 @@ int ctl_task_get(int argc, char **argv) {
 static int read_attempts(struct online *online, const char *task_id, struct buffer *pages) {
   cleanup(json_clear) struct json json;
   cleanup(buffer_clear) struct buffer path;
-  json_init(&json);
+  json_init_answers(&json);
   buffer_init(&path, http_target_bytes_max);
   buffer_append_format(&path, "/v1/tasks/%s/attempts?limit=%d", task_id, page_rows_max);
   buffer_append_char(&path, '\0');
@@ -164,7 +164,7 @@ int ctl_task_attempts(int argc, char **argv) {
   cleanup(json_clear) struct json json;
   cleanup(buffer_clear) struct buffer out, pages;
   struct fault fault;
-  json_init(&json);
+  json_init_answers(&json);
   buffer_init(&out, 4 * (size_t)json_text_bytes_max);
   buffer_init(&pages, 4 * (size_t)json_text_bytes_max);
   int code = online_open(&online);

@@ -248,7 +248,7 @@ static int send(struct online *online, const char *key, struct bytes body) {
   cleanup(buffer_clear) struct buffer out;
   struct orbit_error error;
   struct orbit_response *response;
-  json_init(&json);
+  json_init_answers(&json);
   buffer_init(&out, json_text_bytes_max);
   if (online_call(online, "POST", "/v1/tasks", key, body, &json, &response, &error) != ORBIT_OK)
     return online_failed(online, &error, key);

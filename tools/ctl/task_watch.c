@@ -203,7 +203,7 @@ int ctl_task_watch(int argc, char **argv) {
   (void)argp_parse(&argp, argc, argv, 0, NULL, &options);
   cleanup(online_close) struct online online = options.online;
   struct watch watch = {.online = &online, .screen = print_screen_of_stdout()};
-  json_init(&watch.json);
+  json_init_answers(&watch.json);
   buffer_init(&watch.out, json_text_bytes_max);
   (void)snprintf(watch.path, sizeof watch.path, "/v1/tasks/%s", options.task_id);
   int code = online_open(&online);

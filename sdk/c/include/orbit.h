@@ -270,7 +270,7 @@ struct orbit_attempt {
   int64_t started_at;       /* 0: never started */
   int64_t attempt_deadline_at;
   int64_t finished_at;
-  const char *ended_by; /* "REPORT", "LEASE_EXPIRED" …; NULL while it lasts */
+  const char *ended_by; /* "LEASE_EXPIRED", "REVOKED" …: what ended it when it was no report; NULL otherwise */
   const char *outcome;  /* "SUCCEEDED", "FAILED", "UNKNOWN", "CANCELLED"; NULL without one */
   bool retryable;
   struct orbit_fault error;

@@ -142,7 +142,7 @@ static struct sdk_connection *connection_take(struct orbit_client *client) {
   if (connection != NULL) return connection;
   connection = calloc(1, sizeof *connection);
   if (connection == NULL) return NULL;
-  json_init(&connection->json);
+  json_init_answers(&connection->json);
   buffer_init(&connection->body, answer_bytes_max);
   connection->curl = curl_easy_init();
   if (connection->curl != NULL) return connection;

@@ -21,7 +21,7 @@ bool sdk_desk_init(struct sdk_desk *desk) {
   uint64_t seed;
   if (!sdk_random(&seed, sizeof seed)) return false;
   id_source_init(&desk->ids, seed);
-  json_init(&desk->json);
+  json_init_answers(&desk->json);
   TAILQ_INIT(&desk->waiting);
   TAILQ_INIT(&desk->granted);
   TAILQ_INIT(&desk->outbox);
