@@ -3,11 +3,15 @@
 
 #include <inttypes.h>
 
+#include "journal/walker.h"
+
 enum { progress_every = 4096 };
 
 int reading_open(const char *directory, struct journal **ret_journal) {
   struct journal_options options = {.read_only = true};
   struct fault fault = {0};
+  /* liblmdb trusts the pages of a file: it may not see a damaged one. */
+  if (walker_check(directory, &fault) != STATUS_OK) return tool_say(exit_cannot_run, "%s", fault.message);
   if (journal_open(directory, &options, ret_journal, &fault) == STATUS_OK) return exit_done;
   return tool_say(exit_cannot_run, "%s", fault.message);
 }

@@ -18,6 +18,8 @@ static const struct row {
     {"queues", replay_queues, NULL, "the queues and their counts at --at"},
     {"diff", replay_diff, NULL, "the tasks that changed between --from and --to"},
     {"stats", replay_stats, NULL, "what the log is made of"},
+    {"salvage", replay_salvage, "OUT", "the sound commits of a damaged log, written to the new data directory OUT"},
+    {"backup", replay_backup, "OUT", "a consistent copy in the new directory OUT, beside a running server too"},
     {"verify", replay_verify, NULL, "judge the whole log: chain, transitions, decisions, invariants"},
 };
 enum { row_count = sizeof rows / sizeof rows[0] };

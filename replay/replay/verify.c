@@ -1,4 +1,5 @@
-/* orbit-replay verify: everything that can be judged from the log alone, one finding a line. It goes on behind a finding where it can. */
+/* orbit-replay verify: everything that can be judged from the log alone, one finding a line. It goes on behind a finding where it
+ * can. The file is read by the walker, never through liblmdb: it may be damaged anywhere. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,15 +7,23 @@
 
 #include "base/guard.h"
 #include "core/decision.h"
+#include "journal/judge.h"
+#include "journal/walker.h"
 #include "replay/replay.h"
 
-enum { full_check_commits = 100000, touched_max = 16384 };
+enum { full_check_commits = 100000, touched_max = 16384, progress_events = 4096 };
 
 struct verify {
   bool chain_only;
+  struct walker *walker;
+  struct walker *lookups; /* for single records, so that the walk is not disturbed */
+  struct event_decoder *decoder;
+  struct judge judge;
+  uint64_t other_chain; /* the chain that the last record should have had, where it had another */
+  bool adrift;          /* what is before the next record is not known: its chain cannot be judged */
+  bool folding;         /* nothing is lost so far, so events can be judged by what is before them */
   struct state *state;
   struct history *history;
-  struct journal_reader *reader;
   struct buffer encoded;
   struct event ending;      /* the attempt.result, attempt.ended or cancel request that the next decision follows from */
   struct task ending_task;  /* the task as it stood before that */
@@ -111,11 +120,15 @@ static void note_ending(struct verify *verify, const struct event *event, const 
 
 /* ---- receipts: an identity is used once ---- */
 
+static enum status record_find(void *context, uint64_t seq, struct bytes *ret_record) {
+  return walker_get(context, seq, ret_record);
+}
+
 static void check_identity(struct verify *verify, const struct event *event) {
   struct event earlier;
   if (id_is_zero(&event->common.identity)) return;
   enum status status = state_receipt(verify->state, &event->common.identity, verify->history,
-                                     record_source_of_reader(verify->reader), &earlier);
+                                     (struct record_source){record_find, verify->lookups}, &earlier);
   if (status == STATUS_END) return;
   char detail[64];
   (void)snprintf(detail, sizeof detail, "seq %" PRIu64 " has it too", status == STATUS_OK ? earlier.seq : 0);
@@ -139,9 +152,9 @@ static void check_commit(struct verify *verify, uint64_t seq) {
   if (state_check(verify->state, &fault) != STATUS_OK) finding(verify, seq, fault.message, "");
 }
 
-/* ---- the walk ---- */
+/* ---- one event by what is before it ---- */
 
-static void judge(struct verify *verify, const struct event *event, struct bytes record) {
+static void judge_event(struct verify *verify, const struct event *event, struct bytes record) {
   const char *reason = "";
   check_encoding(verify, event, record);
   const struct task *task = state_task(verify->state, &event->stream);
@@ -157,28 +170,121 @@ static void judge(struct verify *verify, const struct event *event, struct bytes
   if (event->last_of_commit) check_commit(verify, event->seq);
 }
 
-static enum status visit(void *context, const struct event *event, struct bytes record, struct fault *fault) {
-  struct verify *verify = context;
-  (void)fault;
-  verify->events++;
-  verify->commits += event->last_of_commit;
-  if (event->seq % 4096 == 0) progress_at(&verify->progress, event->seq);
-  if (!verify->chain_only) judge(verify, event, record);
-  return STATUS_OK;
+/* ---- one record by the log alone ---- */
+
+/* Events are lost or damaged: what follows rests on something that is not known. */
+static void fold_stop(struct verify *verify, uint64_t seq) {
+  if (verify->folding)
+    (void)tool_say(0, "behind seq %" PRIu64 " only chain, order and form are judged: events before are lost or damaged", seq);
+  verify->folding = false;
 }
 
-static void verify_begin(struct verify *verify, const struct request *request, struct journal *journal) {
+static void gap_report(struct verify *verify, uint64_t first, uint64_t last) {
+  char detail[64] = "";
+  if (last > first) (void)snprintf(detail, sizeof detail, "and all up to seq %" PRIu64, last);
+  finding(verify, first, "missing", detail);
+  fold_stop(verify, first);
+  verify->adrift = true;
+}
+
+static const char *bytes_judge(const struct verify *verify, struct bytes record) {
+  const char *wrong = judge_bytes(&verify->judge, record);
+  if (wrong == NULL || record.size < record_header_bytes) return wrong;
+  /* Behind a damaged record the chain may go on from what stands there or from what should. */
+  struct judge other = verify->judge;
+  other.chain = verify->other_chain;
+  if (verify->other_chain != 0 && judge_bytes(&other, record) == NULL) return NULL;
+  if (!verify->adrift) return wrong;
+  struct event header;
+  if (record_header_decode(record, &header) != STATUS_OK) return "its header is damaged";
+  return header.seq == verify->judge.seq + 1 ? NULL : "its record carries another seq";
+}
+
+/* Stands behind the record, damaged or not. */
+static void judge_go_on(struct verify *verify, uint64_t seq, struct bytes record, bool sound) {
+  struct event header;
+  uint64_t should = record.size >= record_header_bytes ? record_chain(record, verify->judge.chain) : 0;
+  if (record_header_decode(record, &header) == STATUS_OK && header.seq == seq) {
+    judge_take(&verify->judge, &header);
+    verify->other_chain = sound ? 0 : should;
+    verify->adrift = false;
+    return;
+  }
+  verify->judge.seq = seq;
+  verify->other_chain = 0;
+  verify->adrift = true;
+}
+
+static void record_visit(struct verify *verify, uint64_t seq, struct bytes record) {
+  struct event event;
+  struct fault fault = {.message = ""};
+  if (seq > verify->judge.seq + 1) gap_report(verify, verify->judge.seq + 1, seq - 1);
+  verify->judge.seq = seq - 1;
+  const char *wrong = bytes_judge(verify, record);
+  if (wrong == NULL) {
+    enum status status = verify->chain_only ? record_header_decode(record, &event) : event_decode(verify->decoder, record, &event, &fault);
+    if (status != STATUS_OK) wrong = fault.message[0] != 0 ? fault.message : "its header is damaged";
+  }
+  if (wrong == NULL && !verify->adrift) wrong = judge_order(&verify->judge, &event);
+  verify->events++;
+  if (seq % progress_events == 0) progress_at(&verify->progress, seq);
+  if (wrong != NULL) finding(verify, seq, wrong, "");
+  judge_go_on(verify, seq, record, wrong == NULL);
+  verify->commits += verify->judge.last_of_commit;
+  if (wrong != NULL) fold_stop(verify, seq);
+  else if (verify->folding) judge_event(verify, &event, record);
+}
+
+/* ---- the walk ---- */
+
+static void damage(void *context, uint64_t page, const char *what) {
+  struct verify *verify = context;
+  verify->findings++;
+  (void)printf("page %" PRIu64 ": %s\n", page, what);
+}
+
+static int verify_begin(struct verify *verify, const struct request *request) {
+  struct walker_listener listener = {.damage = damage, .context = verify};
+  struct walker_facts facts;
+  struct fault fault = {.message = ""};
   verify->chain_only = request->chain_only;
+  enum status status = walker_open(request->data, &listener, &verify->walker, &fault);
+  if (status == STATUS_OK && !verify->chain_only) status = walker_open(request->data, NULL, &verify->lookups, &fault);
+  if (status != STATUS_OK) return tool_say(exit_cannot_run, "%s", fault.message);
+  struct bytes genesis = walker_genesis(verify->walker);
+  judge_begin(&verify->judge, genesis);
+  verify->adrift = genesis.data == NULL; /* that was reported */
+  verify->folding = !verify->chain_only;
+  verify->decoder = event_decoder_new();
   verify->state = state_new();
   verify->history = history_new();
   buffer_init(&verify->encoded, SIZE_MAX);
-  must(journal_reader_new(journal, &verify->reader) == STATUS_OK);
-  progress_begin(&verify->progress, "events", journal_last_seq(journal));
+  walker_facts(verify->walker, &facts);
+  progress_begin(&verify->progress, "events", facts.end_seq);
+  return exit_done;
+}
+
+static enum status verify_walk(struct verify *verify) {
+  struct fault fault = {.message = ""};
+  struct walker_facts facts;
+  struct bytes record;
+  uint64_t seq;
+  enum status status;
+  while ((status = walker_next(verify->walker, &seq, &record)) == STATUS_OK) record_visit(verify, seq, record);
+  progress_end(&verify->progress);
+  if (status != STATUS_END) return status;
+  walker_facts(verify->walker, &facts);
+  if (facts.end_seq > verify->judge.seq) gap_report(verify, verify->judge.seq + 1, facts.end_seq);
+  else if (!verify->judge.last_of_commit) finding(verify, verify->judge.seq, "the rest of its commit is missing", "");
+  if (verify->folding && state_check(verify->state, &fault) != STATUS_OK) finding(verify, verify->judge.seq, fault.message, "");
+  walker_finish(verify->walker);
+  return STATUS_OK;
 }
 
 static void verify_end(struct verify *verify) {
-  progress_end(&verify->progress);
-  journal_reader_free(verify->reader);
+  walker_close(verify->walker);
+  walker_close(verify->lookups);
+  event_decoder_free(verify->decoder);
   buffer_clear(&verify->encoded);
   history_free(verify->history);
   state_free(verify->state);
@@ -186,16 +292,17 @@ static void verify_end(struct verify *verify) {
 
 int replay_verify(const struct request *request) {
   static struct verify verify;
-  struct journal *journal;
-  struct fault fault = {0};
-  int code = reading_open(request->data, &journal);
-  if (code != exit_done) return code;
-  verify_begin(&verify, request, journal);
-  enum status status = journal_replay(journal, 0, 0, visit, &verify, &fault);
-  if (status != STATUS_OK) finding(&verify, verify.events + 1, fault.message, "");
-  if (!verify.chain_only && state_check(verify.state, &fault) != STATUS_OK) finding(&verify, verify.events, fault.message, "");
+  struct walker_facts facts = {0};
+  int code = verify_begin(&verify, request);
+  if (code == exit_done) {
+    enum status status = verify_walk(&verify);
+    if (status == STATUS_UNAVAILABLE) code = tool_say(exit_cannot_run, "the server commits faster than the log can be read: try again");
+    else if (status != STATUS_OK) code = tool_say(exit_cannot_run, "%s", status_text(status));
+    walker_facts(verify.walker, &facts);
+  }
   verify_end(&verify);
-  journal_close(journal, false);
+  if (code != exit_done) return code;
   (void)printf("%" PRIu64 " events, %" PRIu64 " commits, %" PRIu64 " findings\n", verify.events, verify.commits, verify.findings);
+  if (facts.unused_bytes != 0) (void)printf("unused: %" PRIu64 " bytes\n", facts.unused_bytes);
   return verify.findings == 0 ? exit_done : exit_finding;
 }

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 void guard_failed(const char *condition, const char *file, int line, const char *function) {
@@ -27,3 +28,14 @@ void *guard_calloc(unsigned long count, unsigned long size) {
   return checked(calloc(count != 0 ? count : 1, size != 0 ? size : 1), size);
 }
 void *guard_realloc(void *old, unsigned long size) { return checked(realloc(old, size != 0 ? size : 1), size); }
+
+void *guard_pages(unsigned long size, _Bool huge) {
+  void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return checked(NULL, size);
+  if (huge) (void)madvise(memory, size, MADV_HUGEPAGE); /* a wish: small pages do as well, more slowly */
+  return memory;
+}
+
+void guard_pages_free(void *memory, unsigned long size) {
+  if (memory != NULL) (void)munmap(memory, size);
+}

@@ -20,4 +20,9 @@ void *guard_malloc(unsigned long size) __attribute__((returns_nonnull, malloc));
 void *guard_calloc(unsigned long count, unsigned long size) __attribute__((returns_nonnull, malloc));
 void *guard_realloc(void *old, unsigned long size) __attribute__((returns_nonnull));
 
+/* Zeroed memory for large tables, from the kernel and given back to it by guard_pages_free (same size). huge: in huge pages
+ * where the kernel has them, because walks over large tables are bound by address translation. */
+void *guard_pages(unsigned long size, _Bool huge) __attribute__((returns_nonnull));
+void guard_pages_free(void *memory, unsigned long size);
+
 #endif

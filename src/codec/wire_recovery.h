@@ -1,5 +1,5 @@
 /* What people do to a task: the bodies of :review, :retry and :cancel, their answers, and the entries of a task's operations
- * (schema/http.md "Recovery"). Pure. */
+ * (schema/http.md "Routes"). Pure. */
 #ifndef ORBIT_CODEC_WIRE_RECOVERY_H
 #define ORBIT_CODEC_WIRE_RECOVERY_H
 

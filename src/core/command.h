@@ -16,7 +16,8 @@ struct principal {
   struct id credential_id;
   struct id application_id;
   struct id namespace_id;
-  uint64_t permissions; /* expanded */
+  uint64_t permissions;         /* expanded */
+  uint64_t credential_revision; /* as it was when the token was judged: a rotation ends what was let in before */
 };
 
 /* The operation identity and the meaning's digest (schema/semantics.md "Receipts"). identity zero: none (reads, renewals). */

@@ -18,9 +18,9 @@ static enum status port_submit(void *context, struct ticket *ticket, struct faul
   return engine_submit(channel->edge->engine, ticket, fault);
 }
 
-static enum status port_check(void *context, const struct id *credential_id) {
+static enum status port_check(void *context, const struct principal *who) {
   struct channel *channel = context;
-  return directory_check(engine_directory(channel->edge->engine), credential_id, edge_now_us(channel->edge));
+  return directory_check(engine_directory(channel->edge->engine), who, edge_now_us(channel->edge));
 }
 
 /* The engine is there once Orbit is ready, and no session is made before. */

@@ -59,7 +59,7 @@ void channel_take_mail(struct channel *channel) {
 
 static void check_credential(struct channel *channel, struct session *session) {
   if (session->state == SESSION_CLOSED) return;
-  if (channel->hub.ports.check(channel, &session->who.credential_id) != STATUS_OK)
+  if (channel->hub.ports.check(channel, &session->who) != STATUS_OK)
     session_close(session, 1008, "the credential is not in force any more", false);
 }
 

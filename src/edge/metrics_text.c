@@ -49,13 +49,15 @@ static void write_commands(struct buffer *out, const struct engine_counters *cou
     for (unsigned result = 0; result < STATUS_COUNT; result++) {
       uint64_t count = counters->commands[kind][result];
       if (count == 0 && result != STATUS_OK) continue;
-      buffer_append_format(out, "%s{kind=\"%s\",result=\"%s\"} %" PRIu64 "\n", name, text, status_name((enum status)result), count);
+      buffer_append_format(out, "%s{kind=\"%s\",result=\"%s\"} %" PRIu64 "\n", name, text, status_name((enum status)result),
+                           count);
     }
   }
 }
 
 static void queue_labels(struct buffer *out, const char *name, const struct queue *queue) {
-  buffer_append_format(out, "%s{namespace=\"%s\",queue_id=\"%s\"", name, id_text(&queue->namespace_id).text, id_text(&queue->id).text);
+  buffer_append_format(out, "%s{namespace=\"%s\",queue_id=\"%s\"", name, id_text(&queue->namespace_id).text,
+                       id_text(&queue->id).text);
 }
 
 static void write_queue_tasks(struct buffer *out, const struct metrics *metrics) {
@@ -72,7 +74,8 @@ static void write_queue_tasks(struct buffer *out, const struct metrics *metrics)
 
 static void write_oldest_waiting(struct buffer *out, const struct metrics *metrics) {
   static const char name[] = "orbit_queue_oldest_waiting_seconds";
-  family(out, name, "gauge", "How long the waiting task that could have begun first has been able to begin; 0 when none waits.");
+  family(out, name, "gauge",
+         "How long the waiting task that could have begun first has been able to begin; 0 when none waits.");
   for (uint32_t i = 0; i < metrics->queue_count; i++) {
     int64_t oldest = metrics->queues[i].oldest_waiting_at;
     uint64_t age = oldest != 0 && oldest < metrics->now_us ? (uint64_t)(metrics->now_us - oldest) : 0;
@@ -93,8 +96,8 @@ static void write_queue_paused(struct buffer *out, const struct metrics *metrics
 static void write_leases(struct buffer *out, const struct metrics *metrics) {
   static const char name[] = "orbit_leases";
   family(out, name, "gauge", "Attempts that hold a lease now, by state.");
-  buffer_append_format(out, "%s{state=\"LEASED\"} %" PRIu64 "\n%s{state=\"RUNNING\"} %" PRIu64 "\n", name, metrics->leased, name,
-                       metrics->running);
+  buffer_append_format(out, "%s{state=\"LEASED\"} %" PRIu64 "\n%s{state=\"RUNNING\"} %" PRIu64 "\n", name, metrics->leased,
+                       name, metrics->running);
 }
 
 static void write_engine(struct buffer *out, const struct metrics *metrics) {
@@ -126,7 +129,8 @@ static void write_engine(struct buffer *out, const struct metrics *metrics) {
 
 static void write_process(struct buffer *out, const struct process_numbers *process) {
   real(out, "process_cpu_seconds_total", "counter", process->cpu_seconds, "Processor time used.");
-  whole(out, "process_resident_memory_bytes", "gauge", process->resident_bytes, "Resident memory, pages of the log that are mapped included.");
+  whole(out, "process_resident_memory_bytes", "gauge", process->resident_bytes,
+        "Resident memory, pages of the log that are mapped included.");
   whole(out, "process_open_fds", "gauge", process->open_fds, "Open file descriptors.");
   whole(out, "process_max_fds", "gauge", process->max_fds, "File descriptors that may be open.");
 }
@@ -136,7 +140,8 @@ void metrics_text_write(struct buffer *out, const struct metrics *metrics, const
   must(replay_ratio >= 0 && replay_ratio <= 1);
   family(out, "orbit_info", "gauge", "Always 1; the version is in the label.");
   buffer_append_format(out, "orbit_info{version=\"%s\"} 1\n", version);
-  real(out, "orbit_replay_ratio", "gauge", replay_ratio, "How much of the log has been read since the start; 1 once it is done.");
+  real(out, "orbit_replay_ratio", "gauge", replay_ratio,
+       "How much of the log has been read since the start; 1 once it is done.");
   if (metrics != NULL) write_engine(out, metrics);
   write_process(out, process);
 }

@@ -12,7 +12,8 @@ struct process_numbers {
   double cpu_seconds;
 };
 
-/* Appends all of it. metrics NULL: the engine is not there yet, and only what can be told without it is. replay_ratio is 0 to 1. */
+/* Appends all of it. metrics NULL: the engine is not there yet, and only what can be told without it is. replay_ratio is 0
+ * to 1. */
 void metrics_text_write(struct buffer *out, const struct metrics *metrics, const struct process_numbers *process,
                         double replay_ratio, const char *version);
 

@@ -97,7 +97,8 @@ struct bytes job_token(struct job *job) {
 static void free_answer(const struct command *command, const struct answer *answer) {
   if (answer->status != STATUS_OK) return;
   if (command->kind == COMMAND_GET_METRICS) free(answer->as.metrics);
-  if (command->kind != COMMAND_LIST_TASKS && command->kind != COMMAND_LIST_OBJECTS && command->kind != COMMAND_LIST_AUDIT) return;
+  if (command->kind != COMMAND_LIST_TASKS && command->kind != COMMAND_LIST_OBJECTS && command->kind != COMMAND_LIST_AUDIT)
+    return;
   free(answer->as.list.of.rows);
   free(answer->as.list.oldest_waiting_at);
 }

@@ -45,8 +45,8 @@ struct job {
   struct job *next;
   struct json json;
   struct buffer body, texts;
-  struct batch_item *items; /* of a batch; owned */
-  uint64_t reserved; /* its share of body_bytes */
+  struct batch_item *items;    /* of a batch; owned */
+  uint64_t reserved;           /* its share of body_bytes */
   char token[token_chars + 1]; /* of a new credential, to be shown once; wiped when the job is over */
   uint8_t token_hash[token_hash_bytes];
 };

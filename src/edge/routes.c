@@ -5,8 +5,8 @@
 #include <string.h>
 
 static const char *const page_parameters[] = {"limit", "cursor", NULL};
-static const char *const task_parameters[] = {"queue_id",      "state", "handler", "business_key", "created_after",
-                                              "created_before", "limit", "cursor",  NULL};
+static const char *const task_parameters[] = {
+    "queue_id", "state", "handler", "business_key", "created_after", "created_before", "limit", "cursor", NULL};
 static const char *const audit_parameters[] = {"target_id", "limit", "cursor", NULL};
 
 /* clang-format off */

@@ -83,8 +83,8 @@ enum status object_texts_read(struct request *request, uint64_t config_seq, stru
 
 /* The parameter `limit`. INVALID_ARGUMENT. */
 enum status page_limit_read(const struct request *request, uint32_t *ret_limit, struct fault *fault);
-/* The parameter `cursor`: where the page goes on, `size` bytes as page_cursor_write got them; *ret_given is false when it was not
- * given. filters: a digest of the list's filters, or of what it lists something of. INVALID_ARGUMENT. */
+/* The parameter `cursor`: where the page goes on, `size` bytes as page_cursor_write got them; *ret_given is false when it was
+ * not given. filters: a digest of the list's filters, or of what it lists something of. INVALID_ARGUMENT. */
 enum status page_cursor_read(const struct request *request, const struct id *filters, void *position, size_t size,
                              bool *ret_given, struct fault *fault);
 /* Appends ,"next_cursor":"…" */

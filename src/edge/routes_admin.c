@@ -1,10 +1,11 @@
-/* Owns the routes by which a namespace is run: namespaces, queues, applications, credentials. Their lists are in routes_list.c. A
- * token is made here, shown once, and kept nowhere: the command has its hash alone. */
+/* Owns the routes by which a namespace is run: namespaces, queues, applications, credentials. Their lists are in routes_list.c.
+ * A token is made here, shown once, and kept nowhere: the command has its hash alone. */
 #include "codec/wire_admin.h"
 #include "codec/wire_http.h"
 #include "edge/routes.h"
 
-enum status object_texts_read(struct request *request, uint64_t config_seq, struct object_texts *ret_texts, struct fault *fault) {
+enum status object_texts_read(struct request *request, uint64_t config_seq, struct object_texts *ret_texts,
+                              struct fault *fault) {
   struct record_source source;
   struct event event;
   enum status status = request_pool_source(request->pool, &source, fault);

@@ -1,5 +1,5 @@
-/* Owns the lists of what a namespace has: tasks, queues, applications, credentials, administrative audit. A page that the engine
- * gave may be written in part only, when it is large: the cursor then points behind the last row that was written. */
+/* Owns the lists of what a namespace has: tasks, queues, applications, credentials, administrative audit. A page that the
+ * engine gave may be written in part only, when it is large: the cursor then points behind the last row that was written. */
 #include <string.h>
 
 #include "base/guard.h"
@@ -113,8 +113,8 @@ struct object_row {
 typedef struct object_row object_row_of(const struct answer_list *list, uint32_t row);
 typedef void object_write(struct buffer *out, const struct answer_list *list, uint32_t row, const struct object_texts *texts);
 
-static enum status finish_objects(struct request *request, const struct answer_list *list, object_row_of *row_of, object_write *write,
-                                  struct fault *fault) {
+static enum status finish_objects(struct request *request, const struct answer_list *list, object_row_of *row_of,
+                                  object_write *write, struct fault *fault) {
   struct id last = {{0}};
   uint32_t row = 0;
   buffer_append_text(&request->out, "{\"items\":[");
@@ -148,7 +148,8 @@ static struct object_row application_row(const struct answer_list *list, uint32_
   return (struct object_row){list->of.applications[row].id, list->of.applications[row].config_seq};
 }
 
-static void application_write(struct buffer *out, const struct answer_list *list, uint32_t row, const struct object_texts *texts) {
+static void application_write(struct buffer *out, const struct answer_list *list, uint32_t row,
+                              const struct object_texts *texts) {
   wire_application_write(out, &list->of.applications[row], texts, true);
 }
 
@@ -160,7 +161,8 @@ static struct object_row credential_row(const struct answer_list *list, uint32_t
   return (struct object_row){list->of.credentials[row].id, list->of.credentials[row].config_seq};
 }
 
-static void credential_write(struct buffer *out, const struct answer_list *list, uint32_t row, const struct object_texts *texts) {
+static void credential_write(struct buffer *out, const struct answer_list *list, uint32_t row,
+                             const struct object_texts *texts) {
   wire_credential_write(out, &list->of.credentials[row], texts);
 }
 

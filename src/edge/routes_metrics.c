@@ -34,7 +34,8 @@ static struct process_numbers process_now(void) {
   struct rlimit limit;
   struct rusage usage;
   if (getrlimit(RLIMIT_NOFILE, &limit) == 0) process.max_fds = (uint64_t)limit.rlim_cur;
-  if (getrusage(RUSAGE_SELF, &usage) == 0) process.cpu_seconds = timeval_seconds(&usage.ru_utime) + timeval_seconds(&usage.ru_stime);
+  if (getrusage(RUSAGE_SELF, &usage) == 0)
+    process.cpu_seconds = timeval_seconds(&usage.ru_utime) + timeval_seconds(&usage.ru_stime);
   return process;
 }
 

@@ -43,6 +43,8 @@ static void write_limits(struct buffer *out) {
     uint64_t value;
   } limits[] = {
       {"body_bytes", http_body_bytes_max},
+      {"batch_body_bytes", http_batch_body_bytes_max},
+      {"batch_items", batch_items_max},
       {"document_bytes", document_bytes_max},
       {"target_bytes", http_target_bytes_max},
       {"header_bytes", http_header_bytes_max},
@@ -50,6 +52,9 @@ static void write_limits(struct buffer *out) {
       {"json_depth", json_depth_max},
       {"page_rows_default", page_rows_default},
       {"page_rows", page_rows_max},
+      {"cursor_chars", cursor_chars_max},
+      {"reason_chars", reason_chars_max},
+      {"evidence_ref_chars", evidence_ref_chars_max},
       {"attempts", attempts_max},
       {"request_ms", http_request_ms_max},
       {"worker_capacity", worker_capacity_max},

@@ -1,5 +1,5 @@
-/* Owns the routes by which people act on one task (review, manual retry, cancel) and read what was done to it: its operations and
- * its events. */
+/* Owns the routes by which people act on one task (review, manual retry, cancel) and read what was done to it: its operations
+ * and its events. */
 #include "base/guard.h"
 #include "codec/wire_http.h"
 #include "codec/wire_list.h"
@@ -56,8 +56,7 @@ enum status tasks_operations_finish(struct request *request, const struct answer
   uint32_t limit, count;
   bool more, given;
   enum status status = page_limit_read(request, &limit, fault);
-  if (status == STATUS_OK)
-    status = page_cursor_read(request, &request->ids[0], after.bytes, sizeof after.bytes, &given, fault);
+  if (status == STATUS_OK) status = page_cursor_read(request, &request->ids[0], after.bytes, sizeof after.bytes, &given, fault);
   if (status == STATUS_OK) status = request_pool_source(request->pool, &source, fault);
   if (status != STATUS_OK) return status;
   status = operations_page(request->pool->history, source, &answer->as.task, given ? &after : NULL, limit, rows, &count, &more);

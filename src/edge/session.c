@@ -338,7 +338,7 @@ static void frame_complete(struct session *session) {
   struct session_hub *hub = session->hub;
   struct inbound_frame *frame = session->inbound;
   session->inbound = NULL;
-  if (hub->ports.check(hub->ports.context, &session->who.credential_id) != STATUS_OK) {
+  if (hub->ports.check(hub->ports.context, &session->who) != STATUS_OK) {
     session_close(session, 1008, "the credential is not in force any more", false);
   } else if (take_frame(session, frame)) {
     session->bad_frames = 0;

@@ -27,7 +27,7 @@ struct session_ports {
   /* engine_submit: UNAVAILABLE takes nothing. */
   enum status (*submit)(void *context, struct ticket *ticket, struct fault *fault);
   /* directory_check at the time of the call. */
-  enum status (*check)(void *context, const struct id *credential_id);
+  enum status (*check)(void *context, const struct principal *who);
   void *context;
   struct outbox *home; /* where tickets come back */
   const struct secret *secret;

@@ -7,8 +7,8 @@ static enum status unreadable(struct answer *answer) {
 }
 
 static enum status not_found(struct answer *answer, const char *what, const struct id *id) {
-  return refuse(answer, fault_set(&answer->fault, STATUS_NOT_FOUND, NULL, "there is no %s %s within reach of this credential", what,
-                                  id_text(id).text));
+  return refuse(answer, fault_set(&answer->fault, STATUS_NOT_FOUND, NULL, "there is no %s %s within reach of this credential",
+                                  what, id_text(id).text));
 }
 
 /* ---- looking up within the namespace ---- */
@@ -33,11 +33,20 @@ static enum status read_name(struct engine *engine, uint64_t config_seq, struct 
   enum status status = history_event(engine->history, engine_source(engine), config_seq, &event);
   if (status != STATUS_OK) return status;
   switch (event.type) {
-    case EVENT_queue_created: *ret_name = event.body.queue_created.name; break;
-    case EVENT_queue_changed: *ret_name = event.body.queue_changed.name; break;
-    case EVENT_application_created: *ret_name = event.body.application_created.name; break;
-    case EVENT_application_changed: *ret_name = event.body.application_changed.name; break;
-    default: return STATUS_CORRUPT;
+    case EVENT_queue_created:
+      *ret_name = event.body.queue_created.name;
+      break;
+    case EVENT_queue_changed:
+      *ret_name = event.body.queue_changed.name;
+      break;
+    case EVENT_application_created:
+      *ret_name = event.body.application_created.name;
+      break;
+    case EVENT_application_changed:
+      *ret_name = event.body.application_changed.name;
+      break;
+    default:
+      return STATUS_CORRUPT;
   }
   buffer_reset(&engine->scratch); /* the span may lie in the commit that is being made, which moves */
   buffer_append_bytes(&engine->scratch, *ret_name);
@@ -85,7 +94,9 @@ static enum status repeat(struct engine *engine, struct ticket *ticket, const st
   struct record_source source = engine_source(engine);
   enum status status;
   switch (event->type) {
-    case EVENT_namespace_created: status = repeat_namespace(engine, event->seq, &answer->as.namespace_made); break;
+    case EVENT_namespace_created:
+      status = repeat_namespace(engine, event->seq, &answer->as.namespace_made);
+      break;
     case EVENT_application_created:
     case EVENT_application_changed:
       status = history_application_at(engine->history, source, event->seq, &answer->as.application);
@@ -95,7 +106,9 @@ static enum status repeat(struct engine *engine, struct ticket *ticket, const st
     case EVENT_credential_revoked:
       status = history_credential_at(engine->history, source, event->seq, &answer->as.credential);
       break;
-    default: status = history_queue_at(engine->history, source, event->seq, &answer->as.queue); break;
+    default:
+      status = history_queue_at(engine->history, source, event->seq, &answer->as.queue);
+      break;
   }
   if (status != STATUS_OK) return unreadable(answer);
   answer->deduplicated = true;
@@ -174,18 +187,49 @@ enum status admin_queue(struct engine *engine, struct ticket *ticket) {
   return STATUS_OK;
 }
 
-/* A new credential's application and queues must be of the namespace. */
+static const struct credential *asking(struct engine *engine, const struct principal *who) {
+  const struct credential *credential = state_credential(engine->state, &who->credential_id);
+  must(credential != NULL); /* the directory holds nothing that the state does not */
+  return credential;
+}
+
+static enum status wider_than_own(struct fault *fault) {
+  return fault_set(fault, STATUS_PERMISSION_DENIED, "/queue_ids",
+                   "this credential reaches some queues alone and gives out no token that reaches others");
+}
+
+/* A new credential's application and queues must be of the namespace, and within the scope of who makes it. */
 static enum status check_new_credential(struct engine *engine, const struct command *command, struct fault *fault) {
   const struct credential_command *create = &command->as.credential;
   if (reach_application(engine, &command->who, &create->application_id) == NULL)
     return fault_set(fault, STATUS_NOT_FOUND, "/application_id", "there is no application %s within reach of this credential",
                      id_text(&create->application_id).text);
+  if (create->queue_ids.size == 0 && asking(engine, &command->who)->queue_ids != NULL) return wider_than_own(fault);
   for (size_t at = 0; at < create->queue_ids.size; at += id_bytes) {
     struct id id;
     for (unsigned i = 0; i < id_bytes; i++) id.bytes[i] = create->queue_ids.data[at + i];
     if (reach_queue(engine, &command->who, &id) == NULL)
-      return fault_set(fault, STATUS_NOT_FOUND, "/queue_ids", "there is no queue %s within reach of this credential", id_text(&id).text);
+      return fault_set(fault, STATUS_NOT_FOUND, "/queue_ids", "there is no queue %s within reach of this credential",
+                       id_text(&id).text);
   }
+  return STATUS_OK;
+}
+
+/* A rotation hands out a token: for nothing that who asks could not have made. */
+static enum status check_rotation(struct engine *engine, const struct principal *who, const struct credential *credential,
+                                  struct fault *fault) {
+  const struct credential *own = asking(engine, who);
+  if (own->queue_ids == NULL) return STATUS_OK;
+  if (credential->queue_ids == NULL) return wider_than_own(fault);
+  for (uint32_t i = 0; i < credential->queue_count; i++)
+    if (!credential_reaches(own, &credential->queue_ids[i])) return wider_than_own(fault);
+  return STATUS_OK;
+}
+
+static enum status check_credential(struct engine *engine, const struct command *command, const struct credential *credential,
+                                    struct fault *fault) {
+  if (command->kind == COMMAND_CREDENTIAL_CREATE) return check_new_credential(engine, command, fault);
+  if (command->kind == COMMAND_CREDENTIAL_ROTATE) return check_rotation(engine, &command->who, credential, fault);
   return STATUS_OK;
 }
 
@@ -198,7 +242,8 @@ enum status admin_credential(struct engine *engine, struct ticket *ticket) {
     return not_found(answer, "credential", &command->id);
   enum status status = take_up(engine, ticket);
   if (status != STATUS_END) return status;
-  if (create && (status = check_new_credential(engine, &ticket->command, &answer->fault)) != STATUS_OK) return refuse(answer, status);
+  status = check_credential(engine, &ticket->command, credential, &answer->fault);
+  if (status != STATUS_OK) return refuse(answer, status);
   struct decide_env env = engine_env(engine);
   status = decide_credential(credential, &ticket->command, &env, &engine->list, &answer->fault);
   if (status != STATUS_OK) return refuse(answer, status);
@@ -230,12 +275,6 @@ enum status admin_get_credential(struct engine *engine, struct ticket *ticket) {
   if (credential == NULL) return not_found(&ticket->answer, "credential", &ticket->command.as.object_id);
   ticket->answer.as.credential = without_scope(credential);
   return STATUS_OK;
-}
-
-static const struct credential *asking(struct engine *engine, const struct principal *who) {
-  const struct credential *credential = state_credential(engine->state, &who->credential_id);
-  must(credential != NULL); /* the directory holds nothing that the state does not */
-  return credential;
 }
 
 enum status admin_list_tasks(struct engine *engine, struct ticket *ticket) {

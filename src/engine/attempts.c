@@ -30,12 +30,18 @@ static enum status describe_refusal(struct engine *engine, struct ticket *ticket
 
 static enum decision decision_of(const struct event *event) {
   switch (event->type) {
-    case EVENT_task_requeued: return event->body.task_requeued.decision;
-    case EVENT_task_succeeded: return event->body.task_succeeded.decision;
-    case EVENT_task_failed: return event->body.task_failed.decision;
-    case EVENT_task_review_required: return event->body.task_review_required.decision;
-    case EVENT_task_cancelled: return event->body.task_cancelled.decision;
-    default: return DECISION_NONE;
+    case EVENT_task_requeued:
+      return event->body.task_requeued.decision;
+    case EVENT_task_succeeded:
+      return event->body.task_succeeded.decision;
+    case EVENT_task_failed:
+      return event->body.task_failed.decision;
+    case EVENT_task_review_required:
+      return event->body.task_review_required.decision;
+    case EVENT_task_cancelled:
+      return event->body.task_cancelled.decision;
+    default:
+      return DECISION_NONE;
   }
 }
 
@@ -56,7 +62,8 @@ static enum status repeat_attempt(struct engine *engine, struct ticket *ticket, 
   describe_lease(engine, state_task_at(engine->state, number), &ticket->command.as.ref.attempt_id, result);
   return STATUS_OK;
 unreadable:
-  return refuse(&ticket->answer, fault_set(&ticket->answer.fault, STATUS_INTERNAL, NULL, "a receipt could not be read from the log"));
+  return refuse(&ticket->answer,
+                fault_set(&ticket->answer.fault, STATUS_INTERNAL, NULL, "a receipt could not be read from the log"));
 }
 
 /* Reach and receipt, the same for start, finish and release: END means that the command is to be decided. */
@@ -164,12 +171,13 @@ static enum status finish_without_authority(struct engine *engine, struct ticket
   const struct task *task = state_task_at(engine->state, number);
   struct event event;
   if (!attempt_existed(engine, task, finish, &ticket->command.who))
-    return refuse(&ticket->answer, fault_set(&ticket->answer.fault, STATUS_NOT_FOUND, "/attempt_id", "the task has no attempt %s",
-                                             id_text(&finish->ref.attempt_id).text));
+    return refuse(&ticket->answer, fault_set(&ticket->answer.fault, STATUS_NOT_FOUND, "/attempt_id",
+                                             "the task has no attempt %s", id_text(&finish->ref.attempt_id).text));
   enum status status = state_receipt(engine->state, &finish->report.identity, engine->history, engine_source(engine), &event);
   if (status == STATUS_END) return record_evidence(engine, ticket, number, why_without_authority(task, &finish->ref));
   if (status != STATUS_OK)
-    return refuse(&ticket->answer, fault_set(&ticket->answer.fault, STATUS_INTERNAL, NULL, "a receipt could not be read from the log"));
+    return refuse(&ticket->answer,
+                  fault_set(&ticket->answer.fault, STATUS_INTERNAL, NULL, "a receipt could not be read from the log"));
   if (id_equal(&event.common.digest, &ticket->command.operation.digest)) return repeat_attempt(engine, ticket, number, &event);
   return record_evidence(engine, ticket, number, EVIDENCE_CONFLICTING_REPORT);
 }

@@ -18,7 +18,8 @@ bool command_reaches_queue(struct engine *engine, const struct principal *who, c
 enum status command_reach_task(struct engine *engine, const struct principal *who, const struct id *task_id,
                                uint32_t *ret_number, struct fault *fault) {
   uint32_t number = state_task_number(engine->state, task_id);
-  if (number != 0 && command_reaches_queue(engine, who, &state_queue_of(engine->state, state_task_at(engine->state, number))->id)) {
+  if (number != 0 &&
+      command_reaches_queue(engine, who, &state_queue_of(engine->state, state_task_at(engine->state, number))->id)) {
     *ret_number = number;
     return STATUS_OK;
   }
@@ -29,12 +30,14 @@ enum status command_receipt(struct engine *engine, const struct command *command
                             struct fault *fault) {
   struct event event;
   if (id_is_zero(&command->operation.identity)) return STATUS_END;
-  enum status status = state_receipt(engine->state, &command->operation.identity, engine->history, engine_source(engine), &event);
+  enum status status =
+      state_receipt(engine->state, &command->operation.identity, engine->history, engine_source(engine), &event);
   if (status == STATUS_END) return status;
   if (status != STATUS_OK) return fault_set(fault, STATUS_INTERNAL, NULL, "a receipt could not be read from the log");
   if (!id_equal(&event.common.digest, &command->operation.digest))
-    return fault_set(fault, STATUS_IDEMPOTENCY_CONFLICT, NULL,
-                     "this identity was used before with other content; repeat the first request as it was, or use a new identity");
+    return fault_set(
+        fault, STATUS_IDEMPOTENCY_CONFLICT, NULL,
+        "this identity was used before with other content; repeat the first request as it was, or use a new identity");
   engine->counters.receipts_hit++;
   *ret_event = event;
   return STATUS_OK;
@@ -52,7 +55,8 @@ static enum status repeat_task(struct engine *engine, const struct event *event,
 /* A new task needs room in the log. */
 enum status command_room(struct engine *engine, struct fault *fault) {
   if (!engine->disk_full) return STATUS_OK;
-  (void)fault_set(fault, STATUS_UNAVAILABLE, NULL, "the disk is full: no new task is taken until there is room; running work goes on");
+  (void)fault_set(fault, STATUS_UNAVAILABLE, NULL,
+                  "the disk is full: no new task is taken until there is room; running work goes on");
   fault->retry_after_ms = 1000;
   return STATUS_UNAVAILABLE;
 }
@@ -60,17 +64,20 @@ enum status command_room(struct engine *engine, struct fault *fault) {
 enum status command_submit(struct engine *engine, const struct command *command, struct answer *answer) {
   struct event event;
   if (!command_reaches_queue(engine, &command->who, &command->as.submit.queue_id))
-    return refuse(answer, fault_set(&answer->fault, STATUS_NOT_FOUND, "/queue_id", "there is no queue %s within reach of this credential",
-                                    id_text(&command->as.submit.queue_id).text));
+    return refuse(
+        answer, fault_set(&answer->fault, STATUS_NOT_FOUND, "/queue_id", "there is no queue %s within reach of this credential",
+                          id_text(&command->as.submit.queue_id).text));
   enum status status = command_receipt(engine, command, &event, &answer->fault);
   if (status == STATUS_OK) return repeat_task(engine, &event, answer);
   if (status != STATUS_END) return refuse(answer, status);
   if ((status = command_room(engine, &answer->fault)) != STATUS_OK) return refuse(answer, status);
   const struct application *application = state_application(engine->state, &command->who.application_id);
   if (application == NULL)
-    return refuse(answer, fault_set(&answer->fault, STATUS_PERMISSION_DENIED, NULL, "this credential belongs to no application"));
+    return refuse(answer,
+                  fault_set(&answer->fault, STATUS_PERMISSION_DENIED, NULL, "this credential belongs to no application"));
   struct decide_env env = engine_env(engine);
-  status = decide_submit(state_queue(engine->state, &command->as.submit.queue_id), application, command, &env, &engine->list, &answer->fault);
+  status = decide_submit(state_queue(engine->state, &command->as.submit.queue_id), application, command, &env, &engine->list,
+                         &answer->fault);
   if (status != STATUS_OK) return refuse(answer, status);
   engine_append(engine);
   answer->as.task = *state_task(engine->state, &env.new_id);
@@ -84,7 +91,8 @@ static enum status handle_submit(struct engine *engine, struct ticket *ticket) {
 
 static enum status handle_get_task(struct engine *engine, struct ticket *ticket) {
   uint32_t number;
-  enum status status = command_reach_task(engine, &ticket->command.who, &ticket->command.as.task_id, &number, &ticket->answer.fault);
+  enum status status =
+      command_reach_task(engine, &ticket->command.who, &ticket->command.as.task_id, &number, &ticket->answer.fault);
   if (status != STATUS_OK) return refuse(&ticket->answer, status);
   ticket->answer.as.task = *state_task_at(engine->state, number);
   return STATUS_OK;
@@ -143,7 +151,8 @@ void command_handle(struct engine *engine, struct ticket *ticket) {
   ticket->answer = (struct answer){.status = STATUS_OK};
   if (is_write(kind) && !engine_has_room(engine)) {
     struct fault *fault = &ticket->answer.fault;
-    (void)refuse(&ticket->answer, fault_set(fault, STATUS_UNAVAILABLE, NULL, "the disk is full; repeat the request with the same identity"));
+    (void)refuse(&ticket->answer,
+                 fault_set(fault, STATUS_UNAVAILABLE, NULL, "the disk is full; repeat the request with the same identity"));
     fault->retry_after_ms = 1000;
     return;
   }

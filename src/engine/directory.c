@@ -124,7 +124,8 @@ static void entry_fill(struct entry *entry, const struct credential *credential,
   entry->who = (struct principal){.credential_id = credential->id,
                                   .application_id = credential->application_id,
                                   .namespace_id = credential->namespace_id,
-                                  .permissions = permissions_expand(credential->permissions)};
+                                  .permissions = permissions_expand(credential->permissions),
+                                  .credential_revision = credential->revision};
   entry->expires_at = credential->expires_at;
   entry->over = over;
   memcpy(entry->token_hash, credential->token_hash, token_hash_bytes);
@@ -134,7 +135,7 @@ void directory_put(struct directory *directory, const struct credential *credent
   bool over = credential->revoked || application_disabled;
   must(pthread_rwlock_wrlock(&directory->lock) == 0);
   struct entry *entry = find_by_id(directory, &credential->id);
-  bool ends = entry != NULL && !entry->over && over;
+  bool ends = entry != NULL && !entry->over && (over || entry->who.credential_revision != credential->revision);
   if (entry != NULL) {
     unlink_by_hash(directory, entry);
     entry_fill(entry, credential, over);
@@ -173,9 +174,10 @@ enum status directory_authenticate(struct directory *directory, struct bytes tok
   return STATUS_OK;
 }
 
-enum status directory_check(struct directory *directory, const struct id *credential_id, int64_t now_us) {
+enum status directory_check(struct directory *directory, const struct principal *who, int64_t now_us) {
   must(pthread_rwlock_rdlock(&directory->lock) == 0);
-  bool in_force = entry_in_force(find_by_id(directory, credential_id), now_us);
+  const struct entry *entry = find_by_id(directory, &who->credential_id);
+  bool in_force = entry_in_force(entry, now_us) && entry->who.credential_revision == who->credential_revision;
   must(pthread_rwlock_unlock(&directory->lock) == 0);
   return in_force ? STATUS_OK : STATUS_UNAUTHENTICATED;
 }

@@ -21,9 +21,10 @@ void directory_put(struct directory *directory, const struct credential *credent
  * does not tell which. Found by the token's hash and compared in constant time. */
 enum status directory_authenticate(struct directory *directory, struct bytes token, int64_t now_us,
                                    struct principal *ret_principal, struct fault *fault);
-/* OK, or UNAUTHENTICATED once the credential is not in force any more (for open worker channels). */
-enum status directory_check(struct directory *directory, const struct id *credential_id, int64_t now_us);
-/* Rises whenever a credential stops being in force by an event (not by time). */
+/* OK, or UNAUTHENTICATED once the credential is not in force any more, or has another token than the one that was judged (for open
+ * worker channels). */
+enum status directory_check(struct directory *directory, const struct principal *who, int64_t now_us);
+/* Rises whenever a credential in force stops being so, or changes, by an event (not by time). */
 uint64_t directory_generation(struct directory *directory);
 
 #endif

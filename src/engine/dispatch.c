@@ -7,7 +7,9 @@ enum { slow_again_us = 20000 };
 
 /* ---- buckets that may give a task now, best task first ---- */
 
-static uint32_t *hot_position(void *context, uint32_t bucket) { return &((struct engine *)context)->services[bucket].hot_position; }
+static uint32_t *hot_position(void *context, uint32_t bucket) {
+  return &((struct engine *)context)->services[bucket].hot_position;
+}
 static int hot_tie(void *context, uint32_t a, uint32_t b) {
   struct engine *engine = context;
   const struct task *first = state_task_at(engine->state, engine->services[a].hot_task);
@@ -83,6 +85,17 @@ static void revive_slow(struct engine *engine) {
   if (engine->slow_count != 0) engine->dispatch_again_us = engine->now_us + slow_again_us;
 }
 
+/* The commit takes no further claim: the next one follows at once. Claims have room of their own behind what tickets may fill,
+ * so that a flood of large submissions does not keep workers waiting. */
+static bool commit_is_full(const struct engine *engine, uint32_t leases) {
+  return leases >= dispatch_leases_max || engine->commit.records.size >= commit_bytes_max / 4 * 3;
+}
+
+static struct worker *choose(struct engine *engine, uint32_t bucket) {
+  if (!queue_is_open(engine, state_bucket_queue(engine->state, state_bucket_at(engine->state, bucket)))) return NULL;
+  return worker_choose(engine, bucket);
+}
+
 void dispatch(struct engine *engine) {
   struct heap_owner owner = hot_owner(engine);
   revive_slow(engine);
@@ -91,20 +104,19 @@ void dispatch(struct engine *engine) {
   for (uint32_t leases = 0; engine->hot.count != 0;) {
     uint32_t bucket = heap_first(&engine->hot).number;
     uint32_t task_number = state_bucket_first(engine->state, bucket);
-    struct worker *worker = NULL;
     if (task_number != engine->services[bucket].hot_task) { /* a lease elsewhere took its first task's key */
       hot_put(engine, bucket);
       continue;
     }
-    if (leases < dispatch_leases_max && engine->commit.records.size < commit_bytes_max / 2 &&
-        queue_is_open(engine, state_bucket_queue(engine->state, state_bucket_at(engine->state, bucket))))
-      worker = worker_choose(engine, bucket);
-    if (worker == NULL) {
+    struct worker *worker = choose(engine, bucket);
+    bool full = commit_is_full(engine, leases);
+    if (worker != NULL && full) engine->dispatch_again_us = engine->now_us;
+    if (worker == NULL || full) {
       heap_remove(&engine->hot, &owner, bucket);
       continue;
     }
     lease(engine, task_number, worker);
+    leases++;
     hot_put(engine, bucket);
-    if (++leases == dispatch_leases_max) engine->dispatch_again_us = engine->now_us;
   }
 }

@@ -65,7 +65,8 @@ void engine_append(struct engine *engine) {
     if (!state_can_apply(engine->state, event, &reason)) guard_failed(reason, __FILE__, __LINE__, event_type_text(event->type));
     state_apply(engine->state, event);
     engine->counters.events++;
-    if (event->type == EVENT_application_changed || (event->type >= EVENT_credential_created && event->type <= EVENT_credential_revoked))
+    if (event->type == EVENT_application_changed ||
+        (event->type >= EVENT_credential_created && event->type <= EVENT_credential_revoked))
       engine->directory_stale = true;
   }
   engine->list.count = 0;
@@ -97,7 +98,9 @@ static enum status read_record(void *context, uint64_t seq, struct bytes *ret_re
   return journal_reader_get(engine->reader, seq, ret_record);
 }
 
-struct record_source engine_source(struct engine *engine) { return (struct record_source){read_record, engine}; }
+struct record_source engine_source(struct engine *engine) {
+  return (struct record_source){read_record, engine};
+}
 
 void engine_depart(struct engine *engine, struct outbox *home, struct mail *mail) {
   struct departure *departure = NULL;
@@ -231,7 +234,8 @@ enum status engine_start(struct engine *engine, int64_t now_us, struct fault *fa
   enum status status = tick_begin(engine, now_us, fault);
   if (status != STATUS_OK) return status;
   struct decide_env env = engine_env(engine);
-  struct event *event = event_list_add(&engine->list, EVENT_node_started, &engine->node_id, &env.operation_id, &engine->node_id);
+  struct event *event =
+      event_list_add(&engine->list, EVENT_node_started, &engine->node_id, &env.operation_id, &engine->node_id);
   event->body.node_started.version = bytes_text(engine->version);
   event->body.node_started.clean = journal_was_clean(engine->journal);
   status = commit_one(engine, fault);
@@ -243,14 +247,17 @@ enum status engine_finish(struct engine *engine, int64_t now_us, const char *rea
   enum status status = tick_begin(engine, now_us, fault);
   if (status != STATUS_OK) return status;
   struct decide_env env = engine_env(engine);
-  struct event *event = event_list_add(&engine->list, EVENT_node_stopped, &engine->node_id, &env.operation_id, &engine->node_id);
+  struct event *event =
+      event_list_add(&engine->list, EVENT_node_stopped, &engine->node_id, &env.operation_id, &engine->node_id);
   event->body.node_stopped.reason = bytes_text(reason);
   return commit_one(engine, fault);
 }
 
 /* ---- any thread ---- */
 
-static bool passes_drain(enum command_kind kind) { return kind != COMMAND_SUBMIT && kind != COMMAND_BATCH && kind != COMMAND_RETRY && kind != COMMAND_HELLO; }
+static bool passes_drain(enum command_kind kind) {
+  return kind != COMMAND_SUBMIT && kind != COMMAND_BATCH && kind != COMMAND_RETRY && kind != COMMAND_HELLO;
+}
 
 enum status engine_submit(struct engine *engine, struct ticket *ticket, struct fault *fault) {
   bool last_word = ticket->command.kind == COMMAND_BYE;
@@ -267,7 +274,9 @@ enum status engine_submit(struct engine *engine, struct ticket *ticket, struct f
   return STATUS_UNAVAILABLE;
 }
 
-struct directory *engine_directory(struct engine *engine) { return engine->directory; }
+struct directory *engine_directory(struct engine *engine) {
+  return engine->directory;
+}
 
 void engine_drain(struct engine *engine) {
   atomic_store(&engine->draining, true);

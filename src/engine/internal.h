@@ -15,40 +15,40 @@
 
 /* A connected worker: a session of an instance. */
 struct worker {
-  uint64_t session;          /* 0: free */
+  uint64_t session; /* 0: free */
   struct outbox *home;
   struct session_gauge *gauge;
   struct principal who;
   struct id instance_id;
   struct id session_id;
-  struct bytes name;         /* owned; data NULL: none */
+  struct bytes name; /* owned; data NULL: none */
   uint32_t number;
-  uint32_t instance;         /* number in the state */
+  uint32_t instance; /* number in the state */
   uint32_t group;
   uint32_t capacity;
-  uint32_t lease_ms;         /* 0: the queue's */
-  uint32_t position;         /* in its group's heap; 0: takes nothing now */
+  uint32_t lease_ms; /* 0: the queue's */
+  uint32_t position; /* in its group's heap; 0: takes nothing now */
   bool draining;
   bool drained_told;
-  bool slow;                 /* its socket lags: looked at again in the next tick */
+  bool slow; /* its socket lags: looked at again in the next tick */
 };
 
 /* Workers that offer the same handlers in the same queues. */
 struct worker_group {
   uint32_t number;
   uint32_t workers;
-  struct id offer;           /* digest of namespace, queues and handlers */
-  uint32_t *buckets;         /* owned */
+  struct id offer;   /* digest of namespace, queues and handlers */
+  uint32_t *buckets; /* owned */
   uint32_t bucket_count;
-  struct heap free;          /* workers with free capacity: most free first, then the one that was idle longest */
+  struct heap free; /* workers with free capacity: most free first, then the one that was idle longest */
 };
 
 /* The groups that serve a bucket, by bucket number. */
 struct bucket_service {
   uint32_t *groups;
   uint32_t count, capacity;
-  uint32_t hot_position;     /* in the heap of buckets that may give a task now */
-  uint32_t hot_task;         /* its first task when it was put there */
+  uint32_t hot_position; /* in the heap of buckets that may give a task now */
+  uint32_t hot_task;     /* its first task when it was put there */
 };
 
 /* Mail that leaves with this tick, for one outbox. */
@@ -70,7 +70,7 @@ struct engine {
   char version[32];
 
   struct mailbox mailbox;
-  struct mail *waiting;              /* taken from the mailbox, not yet handled; oldest first */
+  struct mail *waiting; /* taken from the mailbox, not yet handled; oldest first */
   struct departure departures[departures_max];
   uint32_t departure_count;
 
@@ -78,21 +78,21 @@ struct engine {
   struct commit commit;
   int64_t now_us;
   bool reader_fresh;
-  bool disk_full;                    /* no new work; what goes on lives on the reserve */
-  bool starved;                      /* and the reserve is used up: something had to wait */
+  bool disk_full; /* no new work; what goes on lives on the reserve */
+  bool starved;   /* and the reserve is used up: something had to wait */
   bool directory_stale;
   struct event_list list;
-  struct buffer scratch;             /* texts read from the log that must outlive the next staged event */
+  struct buffer scratch; /* texts read from the log that must outlive the next staged event */
 
   /* dispatch */
   struct pool workers, groups;
-  struct index sessions;             /* session -> worker */
-  struct index offers;               /* offer digest -> group */
-  struct bucket_service *services;   /* by bucket number */
+  struct index sessions;           /* session -> worker */
+  struct index offers;             /* offer digest -> group */
+  struct bucket_service *services; /* by bucket number */
   uint32_t service_count;
   uint32_t slow_count;
-  uint64_t assignments;              /* counts up: who was served last */
-  int64_t dispatch_again_us;         /* rate limits, slow sockets; INT64_MAX: nothing to wait for */
+  uint64_t assignments;      /* counts up: who was served last */
+  int64_t dispatch_again_us; /* rate limits, slow sockets; INT64_MAX: nothing to wait for */
   struct heap hot;
 
   _Atomic bool draining;
@@ -119,9 +119,9 @@ void command_handle(struct engine *engine, struct ticket *ticket);
 enum status command_reach_task(struct engine *engine, const struct principal *who, const struct id *task_id,
                                uint32_t *ret_number, struct fault *fault);
 bool command_reaches_queue(struct engine *engine, const struct principal *who, const struct id *queue_id);
-/* Looks for the receipt of the command. END: none. OK: *ret_event carries it and the content is the same. IDEMPOTENCY_CONFLICT. */
-enum status command_receipt(struct engine *engine, const struct command *command, struct event *ret_event,
-                            struct fault *fault);
+/* Looks for the receipt of the command. END: none. OK: *ret_event carries it and the content is the same. IDEMPOTENCY_CONFLICT.
+ */
+enum status command_receipt(struct engine *engine, const struct command *command, struct event *ret_event, struct fault *fault);
 enum status refuse(struct answer *answer, enum status status);
 /* UNAVAILABLE when the disk is full: a new task needs room in the log. */
 enum status command_room(struct engine *engine, struct fault *fault);

@@ -15,7 +15,7 @@ struct operation_trace {
   uint64_t last_seq;     /* its last event in the first event's stream */
   uint64_t accepted_seq; /* a task.accepted of another stream; 0: none */
   struct id audit_id;
-  bool applied;          /* cancel: it was the first */
+  bool applied; /* cancel: it was the first */
 };
 
 static enum status trace_operation(struct engine *engine, const struct event *first, struct operation_trace *ret_trace) {
@@ -160,11 +160,11 @@ enum status recovery_review(struct engine *engine, struct ticket *ticket) {
 
 /* ---- manual retry ---- */
 
-/* The child's texts are spans of the original's record, and the original may stand in the commit that is being made: they are copied to where
- * they do not move while the child is staged. */
+/* The child's texts are spans of the original's record, and the original may stand in the commit that is being made: they are
+ * copied to where they do not move while the child is staged. */
 static void keep_texts(struct engine *engine, struct event_task_accepted *accepted) {
-  struct bytes *texts[] = {&accepted->handler,      &accepted->handler_version, &accepted->payload_version,
-                           &accepted->payload,      &accepted->business_key,    &accepted->concurrency_key};
+  struct bytes *texts[] = {&accepted->handler, &accepted->handler_version, &accepted->payload_version,
+                           &accepted->payload, &accepted->business_key,    &accepted->concurrency_key};
   size_t total = 0;
   for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) total += texts[i]->size;
   buffer_reset(&engine->scratch);

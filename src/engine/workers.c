@@ -76,7 +76,8 @@ static uint64_t offer_key(const struct id *offer) { return id_hash(offer); }
 static uint32_t group_join(struct engine *engine, const struct hello_command *hello) {
   struct id offer = offer_digest(hello);
   struct index_cursor cursor;
-  for (uint64_t value = index_find(&engine->offers, offer_key(&offer), &cursor); value != 0; value = index_next(&engine->offers, &cursor))
+  for (uint64_t value = index_find(&engine->offers, offer_key(&offer), &cursor); value != 0;
+       value = index_next(&engine->offers, &cursor))
     if (id_equal(&group_at(engine, (uint32_t)value)->offer, &offer)) {
       group_at(engine, (uint32_t)value)->workers++;
       return (uint32_t)value;
@@ -89,7 +90,8 @@ static uint32_t group_join(struct engine *engine, const struct hello_command *he
   group->buckets = guard_malloc(sizeof *group->buckets * hello->queue_count * hello->handler_count);
   for (uint32_t q = 0; q < hello->queue_count; q++)
     for (uint32_t h = 0; h < hello->handler_count; h++) {
-      uint32_t bucket = state_bucket(engine->state, &hello->queue_ids[q], hello->handlers[h].handler, hello->handlers[h].handler_version);
+      uint32_t bucket =
+          state_bucket(engine->state, &hello->queue_ids[q], hello->handlers[h].handler, hello->handlers[h].handler_version);
       serve(engine, bucket, number);
       group->buckets[group->bucket_count++] = bucket;
     }
@@ -122,7 +124,8 @@ void worker_settle(struct engine *engine, struct worker *worker) {
   }
   /* Most free first; among equals the one whose place was settled longest ago. */
   int64_t free_slots = (int64_t)worker->capacity - held;
-  heap_put(&group->free, &owner, worker->number, (((int64_t)worker_capacity_max - free_slots) << 48) | (int64_t)(engine->assignments++ & ((UINT64_C(1) << 48) - 1)));
+  heap_put(&group->free, &owner, worker->number,
+           (((int64_t)worker_capacity_max - free_slots) << 48) | (int64_t)(engine->assignments++ & ((UINT64_C(1) << 48) - 1)));
 }
 
 struct worker *worker_of_session(struct engine *engine, uint64_t session) {
@@ -214,7 +217,8 @@ struct worker *worker_choose(struct engine *engine, uint32_t bucket) {
 static enum status check_hello(struct engine *engine, const struct command *command, struct fault *fault) {
   const struct hello_command *hello = &command->as.hello;
   if ((uint64_t)hello->queue_count * hello->handler_count > worker_offers_max)
-    return fault_set(fault, STATUS_INVALID_ARGUMENT, "/handlers", "queues times handlers may be %d at the most", worker_offers_max);
+    return fault_set(fault, STATUS_INVALID_ARGUMENT, "/handlers", "queues times handlers may be %d at the most",
+                     worker_offers_max);
   for (uint32_t i = 0; i < hello->queue_count; i++) {
     char field[32];
     (void)snprintf(field, sizeof field, "/queue_ids/%u", i);
@@ -267,7 +271,8 @@ static struct worker *worker_add(struct engine *engine, const struct ticket *tic
   return worker;
 }
 
-/* The attempts that the instance still holds; those without a start grant are assigned again, and cancel requests told again. */
+/* The attempts that the instance still holds; those without a start grant are assigned again, and cancel requests told again.
+ */
 static void welcome(struct engine *engine, struct worker *worker, struct welcome *ret_welcome) {
   const struct instance *instance = state_instance_at(engine->state, worker->instance);
   if (instance->held == 0) return;

@@ -65,6 +65,7 @@ struct bytes commit_record(const struct commit *commit, uint64_t seq);
  * nothing. NO_SPACE, IO_ERROR, CORRUPT. */
 enum status journal_commit(struct journal *journal, struct commit *commit, struct fault *fault);
 uint64_t journal_last_seq(const struct journal *journal);   /* of the last durable event; 0: empty */
+uint64_t journal_first_chain(const struct journal *journal); /* the chain before seq 1, from genesis */
 uint64_t journal_last_chain(const struct journal *journal); /* empty: the chain that genesis starts, a mark of this very log */
 int64_t journal_last_time_us(const struct journal *journal); /* 0: empty */
 

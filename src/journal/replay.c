@@ -6,6 +6,7 @@
 
 #include "base/guard.h"
 #include "journal/internal.h"
+#include "journal/judge.h"
 
 /* The one thing that outlives a damaged page: read by a signal handler, so it has no owner but the process. */
 static _Atomic uint64_t progress;
@@ -21,11 +22,7 @@ struct replay {
   void *context;
   struct fault *fault;
   uint64_t end;   /* the last seq at the start; what is committed later is not visited */
-  uint64_t seq;   /* of the last event that was visited */
-  uint64_t chain; /* after it */
-  int64_t time_us;
-  uint32_t offset;     /* its place in its commit */
-  bool last_of_commit; /* whether that commit ended with it */
+  struct judge judge; /* stands behind the last event that was visited */
 };
 
 static void replay_clear(struct replay *replay) {
@@ -47,76 +44,49 @@ static enum status damage(const struct replay *replay, enum status status, uint6
                    replay->journal->log_path, seq, what);
 }
 
-static uint64_t header_u64(struct bytes record, size_t at) {
-  uint64_t value;
-  memcpy(&value, record.data + at, sizeof value);
-  return le64toh(value);
-}
-
-/* Judges the bytes alone, before anything in them is believed. */
-static enum status chain_check(const struct replay *replay, struct bytes record, uint64_t *ret_chain) {
-  uint64_t seq = replay->seq + 1;
-  if (record.size < record_header_bytes) return damage(replay, STATUS_CORRUPT, seq, "the record is shorter than its header");
-  if (header_u64(record, offsetof(struct record_header, seq)) != seq)
-    return damage(replay, STATUS_CORRUPT, seq, "its record carries another seq: records were swapped, or it is damaged");
-  uint64_t chain = record_chain(record, replay->chain);
-  if (chain == header_u64(record, offsetof(struct record_header, chain))) {
-    *ret_chain = chain;
-    return STATUS_OK;
-  }
-  if (seq == 1)
-    return damage(replay, STATUS_FOREIGN, seq, "it does not follow from genesis: genesis is of another log, or it is damaged");
-  return damage(replay, STATUS_CORRUPT, seq, "the chain is broken: this record is damaged, or not the one that was written");
-}
-
-/* What is wrong with the place of this event behind the last one, or NULL. */
-static const char *order_fault(const struct replay *replay, const struct event *event) {
-  if (event->prev >= event->seq) return "prev does not point backwards";
-  if (event->time_us < replay->time_us) return "its time lies before that of the event before it";
-  if (replay->last_of_commit) return event->offset == 0 ? NULL : "the start of its commit is missing";
-  if (event->offset != replay->offset + 1) return "the end of the commit before it is missing";
-  return event->time_us == replay->time_us ? NULL : "its time is not that of its commit";
+static uint64_t header_seq(struct bytes record) {
+  uint64_t seq;
+  memcpy(&seq, record.data + offsetof(struct record_header, seq), sizeof seq);
+  return le64toh(seq);
 }
 
 static enum status record_visit(struct replay *replay, struct bytes record) {
   struct event event;
   struct fault inner = {.message = ""};
-  uint64_t seq = replay->seq + 1, chain = 0;
-  enum status status = chain_check(replay, record, &chain);
-  if (status != STATUS_OK) return status;
-  status = event_decode(replay->decoder, record, &event, &inner);
+  uint64_t seq = replay->judge.seq + 1;
+  const char *wrong = judge_bytes(&replay->judge, record);
+  /* A genesis of another log shows at its first record. */
+  bool foreign = seq == 1 && record.size >= record_header_bytes && header_seq(record) == seq;
+  if (wrong != NULL) return damage(replay, foreign ? STATUS_FOREIGN : STATUS_CORRUPT, seq, wrong);
+  enum status status = event_decode(replay->decoder, record, &event, &inner);
   if (status == STATUS_FOREIGN)
     return fault_set(replay->fault, status, NULL, "%.120s: seq %" PRIu64 ": %.120s; use the version of Orbit that wrote it",
                      replay->journal->log_path, seq, inner.message);
   if (status != STATUS_OK) return damage(replay, status, seq, inner.message);
-  const char *wrong = order_fault(replay, &event);
+  wrong = judge_order(&replay->judge, &event);
   if (wrong != NULL) return damage(replay, STATUS_CORRUPT, seq, wrong);
   atomic_store_explicit(&progress, seq, memory_order_relaxed);
   status = replay->visit(replay->context, &event, record, replay->fault);
-  replay->seq = seq;
-  replay->chain = chain;
-  replay->time_us = event.time_us;
-  replay->offset = event.offset;
-  replay->last_of_commit = event.last_of_commit;
+  judge_take(&replay->judge, &event);
   return status;
 }
 
 /* Visits what one snapshot may be held for. */
 static enum status chunk_visit(struct replay *replay) {
   uint64_t bytes = 0;
-  uint64_t next = replay->seq + 1;
+  uint64_t next = replay->judge.seq + 1;
   MDB_val key = seq_key(&next), value;
   MDB_cursor_op op = MDB_SET_RANGE;
-  for (unsigned i = 0; i < log_replay_chunk_events && bytes < log_replay_chunk_bytes && replay->seq < replay->end; i++) {
+  for (unsigned i = 0; i < log_replay_chunk_events && bytes < log_replay_chunk_bytes && replay->judge.seq < replay->end; i++) {
     int code = mdb_cursor_get(replay->cursor, &key, &value, op);
     op = MDB_NEXT;
-    if (code != 0) return page_fault(replay, code, replay->seq + 1);
+    if (code != 0) return page_fault(replay, code, replay->judge.seq + 1);
     uint64_t found = 0;
     if (key.mv_size == sizeof found) memcpy(&found, key.mv_data, sizeof found);
-    if (found != replay->seq + 1) {
+    if (found != replay->judge.seq + 1) {
       char what[64];
       (void)snprintf(what, sizeof what, "it is missing: seq %" PRIu64 " stands in its place", found);
-      return damage(replay, STATUS_CORRUPT, replay->seq + 1, what);
+      return damage(replay, STATUS_CORRUPT, replay->judge.seq + 1, what);
     }
     enum status status = record_visit(replay, bytes_of(value.mv_data, value.mv_size));
     if (status != STATUS_OK) return status;
@@ -129,7 +99,7 @@ static enum status snapshot_renew(struct replay *replay) {
   mdb_txn_reset(replay->txn);
   int code = mdb_txn_renew(replay->txn);
   if (code == 0) code = mdb_cursor_renew(replay->txn, replay->cursor);
-  return code == 0 ? STATUS_OK : page_fault(replay, code, replay->seq + 1);
+  return code == 0 ? STATUS_OK : page_fault(replay, code, replay->judge.seq + 1);
 }
 
 /* Replay from a checkpoint: its position must be one of this log, and nothing before it may be missing. */
@@ -148,11 +118,7 @@ static enum status position_take(struct replay *replay, uint64_t after_seq, uint
   code = mdb_stat(replay->txn, replay->journal->events, &stat);
   if (code != 0) return page_fault(replay, code, after_seq);
   if (stat.ms_entries != replay->end) return damage(replay, STATUS_CORRUPT, replay->end, "events before it are missing");
-  replay->seq = after_seq;
-  replay->chain = event.chain;
-  replay->time_us = event.time_us;
-  replay->offset = event.offset;
-  replay->last_of_commit = event.last_of_commit;
+  judge_take(&replay->judge, &event);
   return STATUS_OK;
 }
 
@@ -175,17 +141,16 @@ enum status journal_replay(struct journal *journal, uint64_t after_seq, uint64_t
                                                 .decoder = event_decoder_new(),
                                                 .visit = visit,
                                                 .context = context,
-                                                .fault = fault,
-                                                .chain = genesis_chain(&journal->genesis),
-                                                .last_of_commit = true};
+                                                .fault = fault};
+  judge_begin(&replay.judge, journal_genesis(journal));
   atomic_store_explicit(&progress, after_seq, memory_order_relaxed);
   enum status status = replay_begin(&replay);
   if (status == STATUS_OK && after_seq != 0) status = position_take(&replay, after_seq, previous_chain);
-  while (status == STATUS_OK && replay.seq < replay.end) {
+  while (status == STATUS_OK && replay.judge.seq < replay.end) {
     status = chunk_visit(&replay);
-    if (status == STATUS_OK && replay.seq < replay.end) status = snapshot_renew(&replay);
+    if (status == STATUS_OK && replay.judge.seq < replay.end) status = snapshot_renew(&replay);
   }
-  if (status == STATUS_OK && !replay.last_of_commit)
-    status = damage(&replay, STATUS_CORRUPT, replay.seq, "the rest of its commit is missing");
+  if (status == STATUS_OK && !replay.judge.last_of_commit)
+    status = damage(&replay, STATUS_CORRUPT, replay.judge.seq, "the rest of its commit is missing");
   return status;
 }

@@ -21,6 +21,7 @@ struct config {
   bool accept_future_log;              /* start although the log's last event lies ahead of the wall clock */
   bool allow_plain_text;               /* listen without TLS beyond loopback */
   bool metrics_open;                   /* /metrics needs no token */
+  bool checkpoint;                     /* keep DATA/views and start from it */
   bool check;                          /* judge the configuration and stop */
   bool print_config;                   /* print it and stop */
 };

@@ -17,6 +17,7 @@
 #include "edge/http.h"
 #include "engine/clock.h"
 #include "orbitd/config.h"
+#include "orbitd/follower.h"
 #include "orbitd/replay.h"
 #include "orbitd/sockets.h"
 
@@ -31,6 +32,7 @@ struct server {
   struct http *http;
   struct channel *channel;
   pthread_t engine_thread;
+  struct follower *follower; /* NULL: no checkpoint is kept */
 };
 
 static void *run_engine(void *context) {
@@ -96,14 +98,17 @@ static enum status start(struct server *server, struct fault *fault) {
   journal_reap_readers(edge->journal);
   if ((status = http_start(edge, server->http_fd, http_threads(&server->config), &server->http, fault)) != STATUS_OK)
     return status;
-  if ((status = replay_log(edge, edge->journal, &state, fault)) != STATUS_OK) return status;
+  const char *checkpoint_of = server->config.checkpoint ? server->config.data : NULL;
+  if ((status = replay_log(edge, edge->journal, checkpoint_of, &state, fault)) != STATUS_OK) return status;
   randombytes_buf(&engine_options.id_seed, sizeof engine_options.id_seed);
   edge->engine = engine_new(edge->journal, state, &engine_options);
   if ((status = engine_start(edge->engine, engine_now_us(edge->engine), fault)) != STATUS_OK) return status;
   if (pthread_create(&server->engine_thread, NULL, run_engine, server) != 0)
     return fault_set(fault, STATUS_IO_ERROR, NULL, "cannot start the engine's thread");
   atomic_store(&edge->phase, EDGE_READY); /* a worker that waits in the backlog must find it so */
-  return channel_start(edge, server->worker_fd, &server->channel, fault);
+  status = channel_start(edge, server->worker_fd, &server->channel, fault);
+  if (status != STATUS_OK || checkpoint_of == NULL) return status;
+  return follower_start(&edge->log, edge->journal, checkpoint_of, server->config.map_size, &server->follower, fault);
 }
 
 static void announce(const struct server *server) {
@@ -127,6 +132,7 @@ static enum status stop(struct server *server, const char *reason, struct fault 
   engine_stop(edge->engine);
   (void)pthread_join(server->engine_thread, NULL);
   enum status status = engine_finish(edge->engine, engine_now_us(edge->engine), reason, fault);
+  follower_stop(server->follower);
   engine_free(edge->engine);
   journal_close(edge->journal, status == STATUS_OK);
   (void)close(server->http_fd);

@@ -4,16 +4,21 @@
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/guard.h"
 #include "engine/clock.h"
+#include "orbitd/follower.h"
+#include "state/checkpoint.h"
 
 enum { progress_every = 4096, progress_us = 100000 };
 
 struct replay {
   struct edge *edge;
   struct state *state;
+  uint64_t from; /* events that the checkpoint held */
   uint64_t total;
   int64_t started_us, shown_us;
   bool terminal;
@@ -25,8 +30,24 @@ static void put_text(char *line, size_t *size, const char *text) {
   while (*text != 0 && *size < 400) line[(*size)++] = *text++;
 }
 
+/* The checkpoint's file while it is being loaded: read by a signal handler, so it has no owner but the process. */
+static const char *volatile loading_file;
+
+static void on_damaged_checkpoint(const char *file) {
+  char line[512];
+  size_t size = 0;
+  put_text(line, &size, "orbitd: the pages of ");
+  put_text(line, &size, file);
+  put_text(line, &size, unlink(file) == 0 ? " are damaged; it was deleted, the log is untouched: start again\n"
+                                          : " are damaged: delete it and start again; the log is untouched\n");
+  ssize_t written = write(STDERR_FILENO, line, size);
+  (void)written;
+  _exit(3);
+}
+
 static void on_damage(int signal_number) {
   char line[512], digits[20];
+  if (loading_file != NULL) on_damaged_checkpoint(loading_file);
   size_t size = 0, count = u64_format(journal_progress_seq(), digits);
   put_text(line, &size, "orbitd: the log's pages are damaged; the last event that was read soundly is seq ");
   for (size_t i = 0; i < count; i++) line[size++] = digits[i];
@@ -39,12 +60,12 @@ static void on_damage(int signal_number) {
 static const int damage_signals[] = {SIGSEGV, SIGBUS, SIGABRT};
 enum { damage_count = sizeof damage_signals / sizeof damage_signals[0] };
 
-static void guard_pages(struct sigaction before[damage_count]) {
+static void damage_guard(struct sigaction before[damage_count]) {
   struct sigaction action = {.sa_handler = on_damage, .sa_flags = (int)SA_RESETHAND};
   for (unsigned i = 0; i < damage_count; i++) (void)sigaction(damage_signals[i], &action, &before[i]);
 }
 
-static void unguard_pages(const struct sigaction before[damage_count]) {
+static void damage_unguard(const struct sigaction before[damage_count]) {
   for (unsigned i = 0; i < damage_count; i++) (void)sigaction(damage_signals[i], &before[i], NULL);
 }
 
@@ -57,7 +78,7 @@ static void show_progress(struct replay *replay, uint64_t seq) {
   atomic_store(&replay->edge->replay_permille, (uint32_t)permille);
   if (!replay->terminal || now - replay->shown_us < progress_us) return;
   replay->shown_us = now;
-  double seconds = (double)(now - replay->started_us) / 1e6, rate = seconds > 0 ? (double)seq / seconds : 0;
+  double seconds = (double)(now - replay->started_us) / 1e6, rate = seconds > 0 ? (double)(seq - replay->from) / seconds : 0;
   char bar[bar_width + 1];
   for (int i = 0; i < bar_width; i++) bar[i] = (uint64_t)i * 1000 < permille * bar_width ? '#' : '.';
   bar[bar_width] = 0;
@@ -79,25 +100,73 @@ static enum status visit(void *context, const struct event *event, struct bytes 
   return STATUS_OK;
 }
 
-enum status replay_log(struct edge *edge, struct journal *journal, struct state **ret_state, struct fault *fault) {
-  struct replay replay = {.edge = edge,
-                          .state = state_new(),
-                          .total = journal_last_seq(journal),
-                          .started_us = clock_monotonic_us(),
-                          .terminal = isatty(STDERR_FILENO) == 1};
+static enum status fold_rest(struct replay *replay, struct journal *journal, struct checkpoint_position from, struct fault *fault) {
+  replay->from = from.seq;
+  replay->started_us = clock_monotonic_us();
+  enum status status = journal_replay(journal, from.seq, from.chain, visit, replay, fault);
+  if (replay->terminal && replay->shown_us != 0) (void)fputs("\r\033[K", stderr);
+  return status == STATUS_OK ? state_check(replay->state, fault) : status;
+}
+
+/* ---- from the checkpoint ---- */
+
+static void say_ignored(const struct replay *replay, const struct fault *fault) {
+  log_line(&replay->edge->log, LOG_WARNING, "checkpoint ignored", "reason", fault->message, NULL);
+}
+
+static enum status load(struct replay *replay, struct journal *journal, const char *path, struct checkpoint_position *ret_from,
+                        struct fault *fault) {
+  cleanup(guard_free) char *file = NULL;
+  if (asprintf(&file, "%s/data.mdb", path) < 0) return fault_set(fault, STATUS_NO_MEMORY, NULL, "out of memory");
+  loading_file = file;
+  enum status status = checkpoint_load(path, journal, &replay->state, ret_from, fault);
+  loading_file = NULL;
+  return status;
+}
+
+/* False: the whole log must be folded, into a state of its own. */
+static bool from_checkpoint(struct replay *replay, struct journal *journal, const char *path) {
+  struct fault fault = {0};
+  struct checkpoint_position from;
+  int64_t started_us = clock_monotonic_us();
+  enum status status = load(replay, journal, path, &from, &fault);
+  if (status == STATUS_NOT_FOUND) return false;
+  if (status == STATUS_OK) {
+    char seq[24], seconds[24];
+    (void)snprintf(seq, sizeof seq, "%" PRIu64, from.seq);
+    (void)snprintf(seconds, sizeof seconds, "%.3f", (double)(clock_monotonic_us() - started_us) / 1e6);
+    log_line(&replay->edge->log, LOG_INFO, "checkpoint loaded", "seq", seq, "seconds", seconds, NULL);
+    status = fold_rest(replay, journal, from, &fault);
+    if (status == STATUS_OK) return true;
+    state_free(replay->state);
+  }
+  say_ignored(replay, &fault);
+  if (status == STATUS_CORRUPT || status == STATUS_FOREIGN) (void)checkpoint_remove(path);
+  return false;
+}
+
+/* ---- coming up ---- */
+
+enum status replay_log(struct edge *edge, struct journal *journal, const char *data_directory, struct state **ret_state,
+                       struct fault *fault) {
+  struct replay replay = {.edge = edge, .total = journal_last_seq(journal), .terminal = isatty(STDERR_FILENO) == 1};
   struct sigaction before[damage_count];
-  guard_pages(before);
-  enum status status = journal_replay(journal, 0, 0, visit, &replay, fault);
-  if (replay.terminal && replay.shown_us != 0) (void)fputs("\r\033[K", stderr);
-  if (status == STATUS_OK) status = state_check(replay.state, fault);
-  unguard_pages(before);
+  cleanup(guard_free) char *path = data_directory != NULL ? views_path(data_directory) : NULL;
+  enum status status = STATUS_OK;
+  int64_t started_us = clock_monotonic_us();
+  damage_guard(before);
+  if (path == NULL || !from_checkpoint(&replay, journal, path)) {
+    replay.state = state_new();
+    status = fold_rest(&replay, journal, (struct checkpoint_position){0, 0}, fault);
+  }
+  damage_unguard(before);
   if (status != STATUS_OK) {
     state_free(replay.state);
     return status;
   }
   char events[24], us[24];
-  (void)snprintf(events, sizeof events, "%" PRIu64, replay.total);
-  (void)snprintf(us, sizeof us, "%.3f", (double)(clock_monotonic_us() - replay.started_us) / 1e6);
+  (void)snprintf(events, sizeof events, "%" PRIu64, replay.total - replay.from);
+  (void)snprintf(us, sizeof us, "%.3f", (double)(clock_monotonic_us() - started_us) / 1e6);
   log_line(&edge->log, LOG_INFO, "log replayed", "events", events, "seconds", us, NULL);
   atomic_store(&edge->replay_permille, 1000);
   *ret_state = replay.state;

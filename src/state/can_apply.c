@@ -53,10 +53,9 @@ static bool can_accept(const struct state *state, const struct event *event, con
     return no(ret_reason, "its queue does not exist in its namespace");
   if (application == NULL || !id_equal(&application->namespace_id, &accepted->namespace_id))
     return no(ret_reason, "its application does not exist in its namespace");
-  uint64_t unfinished = queue->counts[TASK_WAITING] + queue->counts[TASK_LEASED] + queue->counts[TASK_RUNNING] +
-                        queue->counts[TASK_NEEDS_REVIEW];
-  if (queue->max_unfinished != 0 && unfinished >= queue->max_unfinished)
-    return no(ret_reason, "the queue was full");
+  uint64_t unfinished =
+      queue->counts[TASK_WAITING] + queue->counts[TASK_LEASED] + queue->counts[TASK_RUNNING] + queue->counts[TASK_NEEDS_REVIEW];
+  if (queue->max_unfinished != 0 && unfinished >= queue->max_unfinished) return no(ret_reason, "the queue was full");
   if (application->max_unfinished != 0 && application->unfinished >= application->max_unfinished)
     return no(ret_reason, "the application was full");
   static const struct task nothing;
@@ -73,28 +72,42 @@ static bool can_lease(const struct state *state, const struct task *task, const 
   return true;
 }
 
+/* Of an object that is no task; a task's is judged with the task. */
+static bool can_audit(const struct event *event, const char **ret_reason) {
+  const struct event_audit_recorded *record = &event->body.audit_recorded;
+  if (!id_equal(&record->target_id, &event->stream)) return no(ret_reason, "the audit record's target is another object");
+  if (record->action.size == 0) return no(ret_reason, "the audit record has no action");
+  if (audit_id_seq(&record->audit_id) != event->seq) return no(ret_reason, "audit_id does not name its event");
+  return true;
+}
+
 bool state_can_apply(const struct state *state, const struct event *event, const char **ret_reason) {
   if (event->seq != state->last_seq + 1) return no(ret_reason, "the sequence number does not follow");
   if (event->time_us < state->last_time_us) return no(ret_reason, "the time goes back");
   if (event->prev != state_stream_last(state, event)) return no(ret_reason, "prev is not the stream's newest event");
   switch (event->type) {
     case EVENT_node_started:
-    case EVENT_node_stopped: return true;
+    case EVENT_node_stopped:
+      return true;
     case EVENT_namespace_created:
     case EVENT_application_created:
     case EVENT_credential_created:
-    case EVENT_queue_created: return can_create(state, event, ret_reason);
+    case EVENT_queue_created:
+      return can_create(state, event, ret_reason);
     case EVENT_application_changed:
     case EVENT_credential_rotated:
     case EVENT_credential_revoked:
     case EVENT_queue_changed:
     case EVENT_queue_paused:
-    case EVENT_queue_resumed: return can_change(state, event, ret_reason);
-    case EVENT_task_accepted: return can_accept(state, event, ret_reason);
-    default: break;
+    case EVENT_queue_resumed:
+      return can_change(state, event, ret_reason);
+    case EVENT_task_accepted:
+      return can_accept(state, event, ret_reason);
+    default:
+      break;
   }
   const struct task *task = state_task(state, &event->stream);
-  if (event->type == EVENT_audit_recorded && object_find(state, &event->stream) != 0) return true;
+  if (event->type == EVENT_audit_recorded && object_find(state, &event->stream) != 0) return can_audit(event, ret_reason);
   if (task == NULL) return no(ret_reason, "the task does not exist");
   if (event->type == EVENT_task_leased && !can_lease(state, task, ret_reason)) return false;
   return can_apply_task(task, event, ret_reason);

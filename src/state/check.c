@@ -1,4 +1,5 @@
-/* Owns the invariants (schema/semantics.md "Invariants"): everything that is counted or ordered is counted again from the tasks. */
+/* Owns the invariants (schema/semantics.md "Invariants"): everything that is counted or ordered is counted again from the
+ * tasks. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -111,7 +112,8 @@ static enum status compare_orders(const struct state *state, const struct tally 
   }
   for (at = 0; index_each(&state->instance_ids, &at, &key, &value);) {
     const struct instance *instance = state_instance_at(state, (uint32_t)value);
-    if (instance->held != tally->held[value]) return broken(fault, &instance->id, "an instance's count is not that of its attempts");
+    if (instance->held != tally->held[value])
+      return broken(fault, &instance->id, "an instance's count is not that of its attempts");
   }
   return STATUS_OK;
 }

@@ -1,5 +1,5 @@
-/* Owns the digest of all views. Each object is written out field by field and hashed by itself; the sum does not depend on the order in
- * which objects stand in memory. */
+/* Owns the digest of all views. Each object is written out field by field and hashed by itself; the sum does not depend on the
+ * order in which objects stand in memory. */
 #include <string.h>
 #include <xxhash.h>
 
@@ -73,6 +73,40 @@ static void write_object(struct writer *writer, const struct object *object) {
   put(writer, application->config_seq), put(writer, application->disabled);
 }
 
+/* The task with what its places in lists and orders follow from. */
+static void write_node(struct writer *writer, const struct state *state, const struct task_node *node) {
+  static const struct id none;
+  const struct task *task = &node->task;
+  write_task(writer, task);
+  put_id(writer, &node->key_id);
+  put_id(writer, &object_at(state, task->queue)->id);
+  put_id(writer, &object_at(state, task->application)->id);
+  put(writer, node->handler_hash);
+  put_id(writer, node->queue_older != 0 ? &node_at(state, node->queue_older)->task.id : &none);
+  put_id(writer, node->business_older != 0 ? &node_at(state, node->business_older)->task.id : &none);
+  if (task->handler == 0) return;
+  const struct bucket *bucket = &bucket_at(state, task->handler)->bucket;
+  put(writer, bucket_hash(0, bucket->handler, bucket->handler_version));
+}
+
+bool state_task_equal(const struct state *state, const struct state *other, const struct id *id) {
+  struct writer ours = {.size = 0}, theirs = {.size = 0};
+  uint32_t number = state_task_number(state, id), others = state_task_number(other, id);
+  if (number == 0 || others == 0) return number == others;
+  write_node(&ours, state, node_at(state, number));
+  write_node(&theirs, other, node_at(other, others));
+  return ours.size == theirs.size && memcmp(ours.bytes, theirs.bytes, ours.size) == 0;
+}
+
+bool state_object_equal(const struct state *state, const struct state *other, const struct id *id) {
+  struct writer ours = {.size = 0}, theirs = {.size = 0};
+  uint32_t number = object_find(state, id), others = object_find(other, id);
+  if (number == 0 || others == 0) return number == others;
+  write_object(&ours, object_at(state, number));
+  write_object(&theirs, object_at(other, others));
+  return ours.size == theirs.size && memcmp(ours.bytes, theirs.bytes, ours.size) == 0;
+}
+
 struct id state_digest(const struct state *state) {
   XXH128_hash_t sum = {0, 0};
   size_t at = 0;
@@ -84,17 +118,18 @@ struct id state_digest(const struct state *state) {
     add(&sum, &writer);
   }
   for (at = 0; index_each(&state->task_ids, &at, &key, &value);) {
-    const struct task_node *node = node_at(state, (uint32_t)value);
     writer.size = 0;
-    write_task(&writer, &node->task);
-    put_id(&writer, &node->key_id);
-    put_id(&writer, &object_at(state, node->task.queue)->id);
-    put_id(&writer, &object_at(state, node->task.application)->id);
+    write_node(&writer, state, node_at(state, (uint32_t)value));
     add(&sum, &writer);
   }
   for (at = 0; index_each(&state->receipts, &at, &key, &value);) {
     writer.size = 0;
     put(&writer, key), put(&writer, value);
+    add(&sum, &writer);
+  }
+  for (uint64_t i = 0; i < state->audit_count; i++) {
+    writer.size = 0;
+    put(&writer, i), put(&writer, state->audits[i]), put(&writer, UINT64_MAX);
     add(&sum, &writer);
   }
   writer.size = 0;

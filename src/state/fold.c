@@ -10,19 +10,26 @@
 enum object_kind event_object_kind(enum event_type type) {
   switch (type) {
     case EVENT_node_started:
-    case EVENT_node_stopped: return OBJECT_NODE;
-    case EVENT_namespace_created: return OBJECT_NAMESPACE;
+    case EVENT_node_stopped:
+      return OBJECT_NODE;
+    case EVENT_namespace_created:
+      return OBJECT_NAMESPACE;
     case EVENT_application_created:
-    case EVENT_application_changed: return OBJECT_APPLICATION;
+    case EVENT_application_changed:
+      return OBJECT_APPLICATION;
     case EVENT_credential_created:
     case EVENT_credential_rotated:
-    case EVENT_credential_revoked: return OBJECT_CREDENTIAL;
+    case EVENT_credential_revoked:
+      return OBJECT_CREDENTIAL;
     case EVENT_queue_created:
     case EVENT_queue_changed:
     case EVENT_queue_paused:
-    case EVENT_queue_resumed: return OBJECT_QUEUE;
-    case EVENT_audit_recorded: return (enum object_kind)0;
-    default: return OBJECT_TASK;
+    case EVENT_queue_resumed:
+      return OBJECT_QUEUE;
+    case EVENT_audit_recorded:
+      return (enum object_kind)0;
+    default:
+      return OBJECT_TASK;
   }
 }
 
@@ -80,8 +87,12 @@ static void fold_object(struct state *state, const struct event *event) {
   struct object *object = number != 0 ? object_at(state, number) : object_add(state, &event->stream, kind);
   object->last_seq = event->seq;
   switch (kind) {
-    case OBJECT_APPLICATION: apply_application(&object->as.application, event); break;
-    case OBJECT_CREDENTIAL: fold_credential(object, event); break;
+    case OBJECT_APPLICATION:
+      apply_application(&object->as.application, event);
+      break;
+    case OBJECT_CREDENTIAL:
+      fold_credential(object, event);
+      break;
     case OBJECT_QUEUE:
       apply_queue(&object->as.queue, event);
       if (event->type != EVENT_queue_changed) break;
@@ -91,7 +102,8 @@ static void fold_object(struct state *state, const struct event *event) {
     case OBJECT_NODE:
       if (event->type == EVENT_node_started) give_leases_back(state, event);
       break;
-    default: break;
+    default:
+      break;
   }
 }
 
@@ -137,7 +149,7 @@ static void fold_task(struct state *state, const struct event *event) {
   if (event->type == EVENT_task_leased) {
     struct queue *queue = state_queue_of(state, &node->task);
     if (queue->rate.tasks != 0) queue->rate_at = rate_after_us(queue, event->time_us);
-    instance_hold(state, number, &event->body.task_leased);
+    instance_hold(state, number);
   }
   if (id_is_zero(&node->task.attempt.id)) instance_let_go(state, number);
   if ((enum task_state)node->task.state == before && event->type != EVENT_attempt_result && event->type != EVENT_attempt_ended)
@@ -152,12 +164,9 @@ static void fold_audit(struct state *state, const struct event *event) {
 }
 
 void state_apply(struct state *state, const struct event *event) {
-  if (stream_is_task(state, event))
-    fold_task(state, event);
-  else if (event->type == EVENT_audit_recorded)
-    fold_audit(state, event);
-  else
-    fold_object(state, event);
+  if (stream_is_task(state, event)) fold_task(state, event);
+  else if (event->type == EVENT_audit_recorded) fold_audit(state, event);
+  else fold_object(state, event);
   receipt_add(state, &event->common.identity, event->seq);
   state->last_seq = event->seq;
   state->last_time_us = event->time_us;

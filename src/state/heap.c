@@ -45,10 +45,8 @@ static void sift_down(struct heap *heap, const struct heap_owner *owner, uint32_
 }
 
 static void settle(struct heap *heap, const struct heap_owner *owner, uint32_t at, struct heap_entry entry) {
-  if (at > 0 && heap_before(owner, entry, heap->entries[(at - 1) / 4]))
-    sift_up(heap, owner, at, entry);
-  else
-    sift_down(heap, owner, at, entry);
+  if (at > 0 && heap_before(owner, entry, heap->entries[(at - 1) / 4])) sift_up(heap, owner, at, entry);
+  else sift_down(heap, owner, at, entry);
 }
 
 void heap_put(struct heap *heap, const struct heap_owner *owner, uint32_t number, int64_t key) {

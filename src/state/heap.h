@@ -1,5 +1,5 @@
-/* A four-way heap of numbered elements by a 64-bit key, lowest first. The owner keeps each element's position, so that elements can be
- * moved and removed. Ties are ordered by the owner. */
+/* A four-way heap of numbered elements by a 64-bit key, lowest first. The owner keeps each element's position, so that elements
+ * can be moved and removed. Ties are ordered by the owner. */
 #ifndef ORBIT_STATE_HEAP_H
 #define ORBIT_STATE_HEAP_H
 

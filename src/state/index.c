@@ -9,11 +9,28 @@
 static const uint64_t removed = UINT64_MAX;
 enum { slots_first = 64, move_slots = 16 };
 
+/* Small tables come from the heap, large ones in whole pages. */
+enum { table_pages_bytes_min = 1 << 20 };
+
+static void table_open(struct index_table *table, size_t slots) {
+  size_t size = slots * sizeof *table->slots;
+  table->slots = size >= table_pages_bytes_min ? guard_pages(size, true) : guard_calloc(slots, sizeof *table->slots);
+  table->mask = slots - 1;
+  table->taken = 0;
+}
+
+static void table_close(struct index_table *table) {
+  size_t size = table->slots != NULL ? (table->mask + 1) * sizeof *table->slots : 0;
+  if (size >= table_pages_bytes_min) guard_pages_free(table->slots, size);
+  else free(table->slots);
+  *table = (struct index_table){0};
+}
+
 void index_init(struct index *index) { memset(index, 0, sizeof *index); }
 
 void index_clear(struct index *index) {
-  free(index->now.slots);
-  free(index->old.slots);
+  table_close(&index->now);
+  table_close(&index->old);
   index_init(index);
 }
 
@@ -28,12 +45,6 @@ static void table_add(struct index_table *table, uint64_t key, uint64_t value) {
   table->slots[at] = (struct index_slot){key, value};
 }
 
-static void table_open(struct index_table *table, size_t slots) {
-  table->slots = guard_calloc(slots, sizeof *table->slots);
-  table->mask = slots - 1;
-  table->taken = 0;
-}
-
 static void move_some(struct index *index, size_t count) {
   if (index->old.slots == NULL) return;
   for (; count > 0 && index->moved <= index->old.mask; count--, index->moved++) {
@@ -43,12 +54,11 @@ static void move_some(struct index *index, size_t count) {
     slot->value = removed; /* lookups in old still walk past it */
   }
   if (index->moved <= index->old.mask) return;
-  free(index->old.slots);
-  index->old = (struct index_table){0};
+  table_close(&index->old);
 }
 
-/* Three quarters taken: the next table has room for twice the living entries, and for as many additions as it takes to move all slots of this
- * one, however few of them live: the move has ended when the next one begins. */
+/* Three quarters taken: the next table has room for twice the living entries, and for as many additions as it takes to move all
+ * slots of this one, however few of them live: the move has ended when the next one begins. */
 static void make_room(struct index *index) {
   if (index->now.slots == NULL) table_open(&index->now, slots_first);
   move_some(index, move_slots);
@@ -59,6 +69,17 @@ static void make_room(struct index *index) {
   index->old = index->now;
   index->moved = 0;
   table_open(&index->now, slots);
+}
+
+void index_reserve(struct index *index, uint64_t count) {
+  must(index->now.slots == NULL && index->count == 0);
+  size_t slots = slots_first;
+  while (slots / 4 * 3 <= count) slots *= 2;
+  table_open(&index->now, slots);
+}
+
+void index_prefetch(const struct index *index, uint64_t key) {
+  if (index->now.slots != NULL) __builtin_prefetch(&index->now.slots[slot_of(&index->now, key)], 1);
 }
 
 void index_add(struct index *index, uint64_t key, uint64_t value) {

@@ -33,6 +33,10 @@ struct index_cursor {
 
 void index_init(struct index *index);
 void index_clear(struct index *index);
+/* Makes room for count entries at once; the index is empty. */
+void index_reserve(struct index *index, uint64_t count);
+/* Asks the processor to fetch where this key will be added: for long runs of additions. */
+void index_prefetch(const struct index *index, uint64_t key);
 void index_add(struct index *index, uint64_t key, uint64_t value); /* value not 0 nor UINT64_MAX */
 /* Removes the entry with this key and value; it must be there. */
 void index_remove(struct index *index, uint64_t key, uint64_t value);

@@ -24,7 +24,9 @@ uint32_t state_instance(struct state *state, const struct id *application_id, co
   return number;
 }
 
-struct instance *state_instance_at(const struct state *state, uint32_t number) { return pool_at(&state->instances, number); }
+struct instance *state_instance_at(const struct state *state, uint32_t number) {
+  return pool_at(&state->instances, number);
+}
 uint32_t state_instance_of(const struct state *state, uint32_t task_number) { return node_at(state, task_number)->instance; }
 uint32_t state_held_next(const struct state *state, uint32_t task_number) { return node_at(state, task_number)->held_next; }
 
@@ -35,10 +37,10 @@ void state_instance_release(struct state *state, uint32_t number) {
   pool_remove(&state->instances, number);
 }
 
-void instance_hold(struct state *state, uint32_t number, const struct event_task_leased *leased) {
-  uint32_t holder = state_instance(state, &leased->worker_application_id, &leased->instance_id);
-  struct instance *instance = state_instance_at(state, holder);
+void instance_hold(struct state *state, uint32_t number) {
   struct task_node *node = node_at(state, number);
+  uint32_t holder = state_instance(state, &node->task.attempt.application_id, &node->task.attempt.instance_id);
+  struct instance *instance = state_instance_at(state, holder);
   must(node->instance == 0);
   node->instance = holder;
   node->held_prev = 0;
@@ -53,10 +55,8 @@ void instance_let_go(struct state *state, uint32_t number) {
   uint32_t holder = node->instance;
   if (holder == 0) return;
   struct instance *instance = state_instance_at(state, holder);
-  if (node->held_prev != 0)
-    node_at(state, node->held_prev)->held_next = node->held_next;
-  else
-    instance->first = node->held_next;
+  if (node->held_prev != 0) node_at(state, node->held_prev)->held_next = node->held_next;
+  else instance->first = node->held_next;
   if (node->held_next != 0) node_at(state, node->held_next)->held_prev = node->held_prev;
   node->instance = node->held_next = node->held_prev = 0;
   instance->held--;

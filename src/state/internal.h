@@ -14,8 +14,8 @@ struct object {
   struct id id;
   uint64_t last_seq;
   enum object_kind kind;
-  uint32_t newest;      /* queue: its newest task */
-  struct heap waiting;  /* queue: its waiting tasks by available_at */
+  uint32_t newest;     /* queue: its newest task */
+  struct heap waiting; /* queue: its waiting tasks by available_at */
   union {
     struct application application;
     struct credential credential;
@@ -25,11 +25,11 @@ struct object {
 
 struct task_node {
   struct task task;
-  struct id key_id;          /* of its concurrency key; zero: none */
+  struct id key_id; /* of its concurrency key; zero: none */
   uint32_t timer_position;
-  uint32_t ready_position;   /* in its bucket's heap or its turn's */
-  uint32_t key;              /* number of the key slot while unfinished; 0: none */
-  uint32_t instance;         /* holder; 0: none */
+  uint32_t ready_position; /* in its bucket's heap or its turn's */
+  uint32_t key;            /* number of the key slot while unfinished; 0: none */
+  uint32_t instance;       /* holder; 0: none */
   uint32_t held_next, held_prev;
   uint32_t waiting_position; /* in its queue's heap of waiting tasks */
   uint32_t queue_older;      /* the task before it in its queue; 0: none */
@@ -44,14 +44,14 @@ struct bucket_node {
   struct heap ready;
 };
 
-/* Tasks of one queue with one concurrency key. While the key has room for n more, of each bucket the first n of its tasks with this key stand
- * in the bucket's heap, so that whoever has a worker goes on. */
+/* Tasks of one queue with one concurrency key. While the key has room for n more, of each bucket the first n of its tasks with
+ * this key stand in the bucket's heap, so that whoever has a worker goes on. */
 struct key_slot {
-  struct id id;      /* XXH3-128 of queue and key */
+  struct id id; /* XXH3-128 of queue and key */
   uint32_t queue;
-  uint32_t held;     /* leased or running */
+  uint32_t held; /* leased or running */
   uint32_t unfinished;
-  uint32_t turns;    /* first of its turns; 0: none */
+  uint32_t turns; /* first of its turns; 0: none */
 };
 
 /* The tasks of one bucket that wait for a key. */
@@ -64,31 +64,27 @@ struct turn {
 struct state {
   uint64_t last_seq;
   int64_t last_time_us;
-  struct pool objects;    /* struct object */
+  struct pool objects; /* struct object */
   struct index object_ids;
-  struct pool tasks;      /* struct task_node */
+  struct pool tasks; /* struct task_node */
   struct index task_ids;
-  struct index receipts;  /* first 8 bytes of the identity -> seq */
-  struct pool buckets;    /* struct bucket_node */
+  struct index receipts; /* first 8 bytes of the identity -> seq */
+  struct pool buckets;   /* struct bucket_node */
   struct index bucket_keys;
-  struct pool keys;       /* struct key_slot */
+  struct pool keys; /* struct key_slot */
   struct index key_ids;
-  struct pool turns;      /* struct turn */
-  struct pool instances;  /* struct instance */
+  struct pool turns;     /* struct turn */
+  struct pool instances; /* struct instance */
   struct index instance_ids;
   struct heap timers;
   struct index business_keys; /* hash of namespace and business key -> newest task */
   uint64_t *audits;           /* seqs of audit records whose target is no task, oldest first */
   uint64_t audit_count, audit_capacity;
-  uint64_t ready_count;   /* over all buckets */
+  uint64_t ready_count; /* over all buckets */
 };
 
-static inline struct task_node *node_at(const struct state *state, uint32_t number) {
-  return pool_at(&state->tasks, number);
-}
-static inline struct object *object_at(const struct state *state, uint32_t number) {
-  return pool_at(&state->objects, number);
-}
+static inline struct task_node *node_at(const struct state *state, uint32_t number) { return pool_at(&state->tasks, number); }
+static inline struct object *object_at(const struct state *state, uint32_t number) { return pool_at(&state->objects, number); }
 static inline struct bucket_node *bucket_at(const struct state *state, uint32_t number) {
   return pool_at(&state->buckets, number);
 }
@@ -101,6 +97,12 @@ enum object_kind event_object_kind(enum event_type type); /* of the stream; 0 fo
 
 /* ready.c: after a task's state changed, its places in timers, ready order, key slot and instance follow. */
 void ready_attach(struct state *state, uint32_t number, const struct event_task_accepted *accepted);
+/* A task that comes from a checkpoint takes all its places at once, as they are at this time; bucket is its bucket while it is
+ * unfinished. */
+void ready_restore(struct state *state, uint32_t number, uint32_t bucket, int64_t now_us);
+uint32_t bucket_make(struct state *state, uint32_t queue, struct bytes handler, struct bytes handler_version);
+uint64_t bucket_hash(uint32_t queue, struct bytes handler, struct bytes handler_version);
+struct id key_id_make(const struct id *queue_id, struct bytes key);
 void ready_follow(struct state *state, uint32_t number, enum task_state before, int64_t time_us);
 void ready_queue_changed(struct state *state, uint32_t queue);
 void timer_set(struct state *state, uint32_t number, int64_t now_us);
@@ -113,13 +115,22 @@ const char *ready_misfit(const struct state *state);
 
 /* listing.c: a new task takes its place in the lists. */
 void listing_attach(struct state *state, uint32_t number, const struct event_task_accepted *accepted);
+/* The same from the hashes alone: business_hash 0: no business key; the node's handler_hash is set. */
+void listing_place(struct state *state, uint32_t number, uint64_t business_hash);
+uint64_t business_key_hash(const struct id *namespace_id, struct bytes key); /* never 0 */
+uint32_t handler_name_hash(struct bytes handler);
 void listing_audit(struct state *state, uint64_t seq);
 
 /* instances.c */
-void instance_hold(struct state *state, uint32_t number, const struct event_task_leased *leased);
+void instance_hold(struct state *state, uint32_t number); /* whoever its attempt names */
 void instance_let_go(struct state *state, uint32_t number);
 
+/* digest.c: the object of this id is the same in both (in neither: the same). */
+bool state_task_equal(const struct state *state, const struct state *other, const struct id *id);
+bool state_object_equal(const struct state *state, const struct state *other, const struct id *id);
+
 /* receipts.c */
+uint64_t identity_key(const struct id *identity); /* what stands for it in memory */
 void receipt_add(struct state *state, const struct id *identity, uint64_t seq);
 
 #endif

@@ -1,5 +1,5 @@
-/* Owns the lists that people page through. Tasks are numbered in the order of their ids, so a page goes on from the number of the last
- * task of the page before, whatever has changed state in between. */
+/* Owns the lists that people page through. Tasks are numbered in the order of their ids, so a page goes on from the number of
+ * the last task of the page before, whatever has changed state in between. */
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
@@ -10,11 +10,12 @@
 /* Tasks looked at in one call: a rare filter over a long history takes several pages instead of stalling a tick. */
 enum { list_looks_max = 10000 };
 
-static uint64_t business_hash(const struct id *namespace_id, struct bytes key) {
-  return XXH3_64bits_withSeed(key.data, key.size, id_hash(namespace_id));
+uint64_t business_key_hash(const struct id *namespace_id, struct bytes key) {
+  uint64_t hash = XXH3_64bits_withSeed(key.data, key.size, id_hash(namespace_id));
+  return hash != 0 ? hash : 1;
 }
 
-static uint32_t handler_hash(struct bytes handler) { return (uint32_t)XXH3_64bits(handler.data, handler.size); }
+uint32_t handler_name_hash(struct bytes handler) { return (uint32_t)XXH3_64bits(handler.data, handler.size); }
 
 static uint32_t newest_of_key(const struct state *state, uint64_t hash) {
   struct index_cursor cursor;
@@ -22,16 +23,20 @@ static uint32_t newest_of_key(const struct state *state, uint64_t hash) {
 }
 
 void listing_attach(struct state *state, uint32_t number, const struct event_task_accepted *accepted) {
+  bool named = accepted->business_key.size != 0;
+  node_at(state, number)->handler_hash = handler_name_hash(accepted->handler);
+  listing_place(state, number, named ? business_key_hash(&accepted->namespace_id, accepted->business_key) : 0);
+}
+
+void listing_place(struct state *state, uint32_t number, uint64_t business_hash) {
   struct task_node *node = node_at(state, number);
   struct object *queue = object_at(state, node->task.queue);
   node->queue_older = queue->newest;
   queue->newest = number;
-  node->handler_hash = handler_hash(accepted->handler);
-  if (accepted->business_key.size == 0) return;
-  uint64_t hash = business_hash(&accepted->namespace_id, accepted->business_key);
-  node->business_older = newest_of_key(state, hash);
-  if (node->business_older != 0) index_remove(&state->business_keys, hash, node->business_older);
-  index_add(&state->business_keys, hash, number);
+  if (business_hash == 0) return;
+  node->business_older = newest_of_key(state, business_hash);
+  if (node->business_older != 0) index_remove(&state->business_keys, business_hash, node->business_older);
+  index_add(&state->business_keys, business_hash, number);
 }
 
 void listing_audit(struct state *state, uint64_t seq) {
@@ -66,7 +71,7 @@ static uint32_t older(const struct task_walk *walk, uint32_t number) {
 static uint32_t newest(const struct task_walk *walk) {
   const struct list_tasks_command *filters = walk->filters;
   if (filters->business_key.data != NULL)
-    return newest_of_key(walk->state, business_hash(&walk->namespace_id, filters->business_key));
+    return newest_of_key(walk->state, business_key_hash(&walk->namespace_id, filters->business_key));
   return walk->queue != 0 ? object_at(walk->state, walk->queue)->newest : walk->state->tasks.used;
 }
 
@@ -116,8 +121,12 @@ static enum status walk_tasks(const struct task_walk *walk, uint32_t number, str
 enum status state_list_tasks(const struct state *state, const struct id *namespace_id, const struct credential *credential,
                              const struct list_tasks_command *filters, struct history *history, struct record_source source,
                              struct answer_list *ret_list, struct fault *fault) {
-  struct task_walk walk = {.state = state, .filters = filters, .credential = credential, .namespace_id = *namespace_id,
-                           .history = history, .source = source};
+  struct task_walk walk = {.state = state,
+                           .filters = filters,
+                           .credential = credential,
+                           .namespace_id = *namespace_id,
+                           .history = history,
+                           .source = source};
   uint32_t number;
   if (!id_is_zero(&filters->queue_id)) {
     walk.queue = object_find(state, &filters->queue_id);
@@ -126,12 +135,13 @@ enum status state_list_tasks(const struct state *state, const struct id *namespa
       return fault_set(fault, STATUS_NOT_FOUND, "queue_id", "there is no queue %s within reach of this credential",
                        id_text(&filters->queue_id).text);
   }
-  if (filters->handler.data != NULL) walk.handler_hash = handler_hash(filters->handler);
+  if (filters->handler.data != NULL) walk.handler_hash = handler_name_hash(filters->handler);
   if (id_is_zero(&filters->after)) {
     number = newest(&walk);
   } else {
     number = state_task_number(state, &filters->after);
-    if (number == 0) return fault_set(fault, STATUS_INVALID_ARGUMENT, "cursor", "the page before is gone; start from the first page");
+    if (number == 0)
+      return fault_set(fault, STATUS_INVALID_ARGUMENT, "cursor", "the page before is gone; start from the first page");
     number = older(&walk, number);
   }
   struct answer_list list = {.of.tasks = guard_malloc(sizeof(struct task) * filters->limit)};
@@ -162,21 +172,30 @@ static bool object_in_list(const struct object *object, enum object_kind kind, c
   switch (kind) {
     case OBJECT_QUEUE:
       return id_equal(&object->as.queue.namespace_id, namespace_id) && credential_reaches(credential, &object->id);
-    case OBJECT_APPLICATION: return id_equal(&object->as.application.namespace_id, namespace_id);
-    case OBJECT_CREDENTIAL: return id_equal(&object->as.credential.namespace_id, namespace_id);
-    default: return true;
+    case OBJECT_APPLICATION:
+      return id_equal(&object->as.application.namespace_id, namespace_id);
+    case OBJECT_CREDENTIAL:
+      return id_equal(&object->as.credential.namespace_id, namespace_id);
+    default:
+      return true;
   }
 }
 
 static void list_add(struct answer_list *list, const struct object *object) {
   switch (object->kind) {
-    case OBJECT_QUEUE: list->of.queues[list->count] = object->as.queue; break;
-    case OBJECT_APPLICATION: list->of.applications[list->count] = object->as.application; break;
+    case OBJECT_QUEUE:
+      list->of.queues[list->count] = object->as.queue;
+      break;
+    case OBJECT_APPLICATION:
+      list->of.applications[list->count] = object->as.application;
+      break;
     case OBJECT_CREDENTIAL:
       list->of.credentials[list->count] = object->as.credential;
       list->of.credentials[list->count].queue_ids = NULL;
       break;
-    default: list->of.namespaces[list->count] = object->id; break;
+    default:
+      list->of.namespaces[list->count] = object->id;
+      break;
   }
   list->count++;
   list->next = object->id;
@@ -188,9 +207,11 @@ enum status state_list_objects(const struct state *state, const struct id *names
   uint32_t number = 1;
   if (!id_is_zero(&command->after)) {
     number = object_find(state, &command->after) + 1;
-    if (number == 1) return fault_set(fault, STATUS_INVALID_ARGUMENT, "cursor", "the page before is gone; start from the first page");
+    if (number == 1)
+      return fault_set(fault, STATUS_INVALID_ARGUMENT, "cursor", "the page before is gone; start from the first page");
   }
-  struct answer_list list = {.of.rows = guard_malloc(sizeof(struct queue) * command->limit + sizeof(struct credential) * command->limit)};
+  struct answer_list list = {
+      .of.rows = guard_malloc(sizeof(struct queue) * command->limit + sizeof(struct credential) * command->limit)};
   for (; number <= state->objects.used; number++) {
     const struct object *object = object_at(state, number);
     if (!object_in_list(object, kind, namespace_id, credential)) continue;

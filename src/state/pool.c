@@ -8,8 +8,10 @@
 
 void pool_init(struct pool *pool, size_t element_bytes) { *pool = (struct pool){.element_bytes = element_bytes}; }
 
+static size_t page_bytes(const struct pool *pool) { return pool->element_bytes * pool_page_elements; }
+
 void pool_clear(struct pool *pool) {
-  for (uint32_t i = 0; i < pool->page_count; i++) free(pool->pages[i]);
+  for (uint32_t i = 0; i < pool->page_count; i++) guard_pages_free(pool->pages[i], page_bytes(pool));
   free(pool->pages);
   free(pool->free);
   pool_init(pool, pool->element_bytes);
@@ -18,7 +20,8 @@ void pool_clear(struct pool *pool) {
 static void pool_add_page(struct pool *pool) {
   if ((pool->page_count & (pool->page_count + 1)) == 0) /* 0, 1, 3, 7 …: doubles before it is full */
     pool->pages = guard_realloc(pool->pages, sizeof *pool->pages * ((size_t)pool->page_count * 2 + 2));
-  pool->pages[pool->page_count++] = guard_malloc(pool->element_bytes * pool_page_elements);
+  pool->pages[pool->page_count] = guard_pages(page_bytes(pool), pool->page_count != 0); /* most pools need but one page */
+  pool->page_count++;
 }
 
 uint32_t pool_add(struct pool *pool) {

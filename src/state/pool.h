@@ -15,7 +15,7 @@ struct pool {
   uint32_t free_count, free_capacity;
 };
 
-enum { pool_page_elements = 1024 };
+enum { pool_page_elements = 8192 };
 
 void pool_init(struct pool *pool, size_t element_bytes);
 void pool_clear(struct pool *pool);

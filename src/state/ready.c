@@ -1,5 +1,5 @@
-/* Owns the orders in which tasks are taken: timers, ready buckets by queue and handler, and turns by concurrency key. All of it follows
- * from the tasks; nothing here is a fact of its own. */
+/* Owns the orders in which tasks are taken: timers, ready buckets by queue and handler, and turns by concurrency key. All of it
+ * follows from the tasks; nothing here is a fact of its own. */
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
@@ -40,10 +40,8 @@ uint64_t state_ready_count(const struct state *state) { return state->ready_coun
 void timer_set(struct state *state, uint32_t number, int64_t now_us) {
   struct heap_owner owner = timer_owner(state);
   int64_t at = task_next_timer(&node_at(state, number)->task, now_us);
-  if (at == INT64_MAX)
-    heap_remove(&state->timers, &owner, number);
-  else
-    heap_put(&state->timers, &owner, number, at);
+  if (at == INT64_MAX) heap_remove(&state->timers, &owner, number);
+  else heap_put(&state->timers, &owner, number, at);
 }
 
 int64_t state_timer_next(const struct state *state) {
@@ -68,12 +66,12 @@ void state_renew(struct state *state, struct task *task, int64_t live_until) {
 
 /* ---- buckets ---- */
 
-static uint64_t bucket_hash(uint32_t queue, struct bytes handler, struct bytes handler_version) {
+uint64_t bucket_hash(uint32_t queue, struct bytes handler, struct bytes handler_version) {
   return XXH3_64bits_withSeed(handler_version.data, handler_version.size,
                               XXH3_64bits_withSeed(handler.data, handler.size, queue));
 }
 
-static uint32_t bucket_make(struct state *state, uint32_t queue, struct bytes handler, struct bytes handler_version) {
+uint32_t bucket_make(struct state *state, uint32_t queue, struct bytes handler, struct bytes handler_version) {
   uint64_t hash = bucket_hash(queue, handler, handler_version);
   struct index_cursor cursor;
   for (uint64_t value = index_find(&state->bucket_keys, hash, &cursor); value != 0;
@@ -102,7 +100,9 @@ uint32_t state_bucket(struct state *state, const struct id *queue_id, struct byt
   return bucket_make(state, object_find(state, queue_id), handler, handler_version);
 }
 
-struct bucket *state_bucket_at(const struct state *state, uint32_t number) { return &bucket_at(state, number)->bucket; }
+struct bucket *state_bucket_at(const struct state *state, uint32_t number) {
+  return &bucket_at(state, number)->bucket;
+}
 struct queue *state_bucket_queue(const struct state *state, const struct bucket *bucket) {
   return &object_at(state, bucket->queue)->as.queue;
 }
@@ -132,7 +132,7 @@ static uint32_t key_make(struct state *state, uint32_t queue, const struct id *i
   return number;
 }
 
-static struct id key_id_make(const struct id *queue_id, struct bytes key) {
+struct id key_id_make(const struct id *queue_id, struct bytes key) {
   struct id id;
   uint64_t seed = XXH3_64bits(queue_id->bytes, id_bytes);
   XXH128_canonicalFromHash((XXH128_canonical_t *)id.bytes, XXH3_128bits_withSeed(key.data, key.size, seed));
@@ -204,8 +204,8 @@ static void ready_leave(struct state *state, uint32_t number) {
   bucket_counted(state, bucket);
 }
 
-/* Of each bucket as many tasks that waited for the key come back as it has room for. More than the room may stand ready then: whoever is too
- * many is put aside again when it comes first. */
+/* Of each bucket as many tasks that waited for the key come back as it has room for. More than the room may stand ready then:
+ * whoever is too many is put aside again when it comes first. */
 static void key_wake(struct state *state, struct key_slot *slot) {
   struct heap_owner owner = ready_owner(state);
   for (uint32_t number = slot->turns; number != 0; number = turn_at(state, number)->next) {
@@ -260,6 +260,26 @@ void ready_attach(struct state *state, uint32_t number, const struct event_task_
   key_at(state, node->key)->unfinished++;
 }
 
+void ready_restore(struct state *state, uint32_t number, uint32_t bucket, int64_t now_us) {
+  struct task_node *node = node_at(state, number);
+  bool held = task_state_holds_lease((enum task_state)node->task.state);
+  node->task.handler = bucket;
+  bucket_at(state, bucket)->bucket.unfinished++;
+  if (!id_is_zero(&node->key_id)) {
+    node->key = key_make(state, node->task.queue, &node->key_id);
+    struct key_slot *slot = key_at(state, node->key);
+    slot->unfinished++;
+    slot->held += held;
+  }
+  if (held) instance_hold(state, number);
+  if (node->task.state == TASK_WAITING) {
+    struct heap_owner waiting = waiting_owner(state);
+    heap_put(&object_at(state, node->task.queue)->waiting, &waiting, number, node->task.available_at);
+    if (node->task.available_at <= now_us) ready_enter(state, number);
+  }
+  timer_set(state, number, now_us);
+}
+
 static void ready_detach(struct state *state, uint32_t number) {
   struct task_node *node = node_at(state, number);
   uint32_t bucket = node->task.handler, key = node->key;
@@ -289,10 +309,8 @@ void ready_follow(struct state *state, uint32_t number, enum task_state before, 
   if (node->key != 0) key_follow(state, node->key, before, after);
   struct heap_owner waiting = waiting_owner(state);
   struct heap *queue_waiting = &object_at(state, node->task.queue)->waiting;
-  if (after == TASK_WAITING)
-    heap_put(queue_waiting, &waiting, number, node->task.available_at);
-  else
-    heap_remove(queue_waiting, &waiting, number);
+  if (after == TASK_WAITING) heap_put(queue_waiting, &waiting, number, node->task.available_at);
+  else heap_remove(queue_waiting, &waiting, number);
   if (after == TASK_WAITING && node->task.available_at <= time_us) ready_enter(state, number);
   timer_set(state, number, time_us);
   if (task_state_is_terminal(after) && !task_state_is_terminal(before)) ready_detach(state, number);
@@ -329,8 +347,7 @@ static const char *key_misfit(const struct state *state, uint32_t key, const uin
       const struct task_node *node = node_at(state, turn->aside.entries[i].number);
       if (!node->aside || node->key != key || node->task.handler != turn->bucket) return "a task waits in the wrong turn";
     }
-    if (turn->aside.count != 0 && standing[number] < key_room(state, slot))
-      return "a task waits for a key that has room";
+    if (turn->aside.count != 0 && standing[number] < key_room(state, slot)) return "a task waits for a key that has room";
   }
   return NULL;
 }
@@ -340,7 +357,8 @@ static const char *keys_misfit(const struct state *state) {
   const char *misfit = NULL;
   size_t at = 0;
   uint64_t key, value;
-  while (misfit == NULL && index_each(&state->key_ids, &at, &key, &value)) misfit = key_misfit(state, (uint32_t)value, standing);
+  while (misfit == NULL && index_each(&state->key_ids, &at, &key, &value))
+    misfit = key_misfit(state, (uint32_t)value, standing);
   return misfit;
 }
 
@@ -370,7 +388,8 @@ const char *ready_misfit(const struct state *state) {
   uint64_t key, value, ready = 0;
   const char *misfit = timers_misfit(state);
   struct heap_owner waiting = waiting_owner(state);
-  for (; misfit == NULL && index_each(&state->bucket_keys, &at, &key, &value); ready += bucket_at(state, (uint32_t)value)->ready.count)
+  for (; misfit == NULL && index_each(&state->bucket_keys, &at, &key, &value);
+       ready += bucket_at(state, (uint32_t)value)->ready.count)
     misfit = bucket_misfit(state, bucket_at(state, (uint32_t)value));
   if (misfit == NULL) misfit = keys_misfit(state);
   for (at = 0; misfit == NULL && index_each(&state->object_ids, &at, &key, &value);) {

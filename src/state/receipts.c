@@ -1,10 +1,10 @@
-/* Owns the receipts: a projection from operation identities to the events that carry them. The full identity is read back from the log,
- * so that a receipt costs one slot of memory. */
+/* Owns the receipts: a projection from operation identities to the events that carry them. The full identity is read back from
+ * the log, so that a receipt costs one slot of memory. */
 #include <string.h>
 
 #include "state/internal.h"
 
-static uint64_t identity_key(const struct id *identity) {
+uint64_t identity_key(const struct id *identity) {
   uint64_t key;
   memcpy(&key, identity->bytes, sizeof key);
   return key;

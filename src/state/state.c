@@ -103,7 +103,9 @@ struct task *state_task(const struct state *state, const struct id *id) {
   return number != 0 ? &node_at(state, number)->task : NULL;
 }
 
-struct task *state_task_at(const struct state *state, uint32_t number) { return &node_at(state, number)->task; }
+struct task *state_task_at(const struct state *state, uint32_t number) {
+  return &node_at(state, number)->task;
+}
 struct queue *state_queue_of(const struct state *state, const struct task *task) {
   return &object_at(state, task->queue)->as.queue;
 }

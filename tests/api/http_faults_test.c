@@ -62,72 +62,73 @@ static void submit(const char *body) { http_post(&server, server.token, "/v1/tas
 
 #define HEAD "{'queue_id':'$Q','handler':'h','handler_version':'v1','payload_version':'v1','task_timeout_ms':60000,"
 
+static const struct {
+  const char *body, *field; /* field NULL: whichever */
+} json_rows[] = {
+    {"", NULL},
+    {" ", NULL},
+    {"null", NULL},
+    {"[]", NULL},
+    {"'x'", NULL},
+    {"\xef\xbb\xbf" HEAD "'payload':1}", NULL},
+    {HEAD "'payload':1}{}", NULL},
+    {HEAD "'payload':1},", NULL},
+    {HEAD "'payload':1", NULL},
+    {HEAD "'payload':1,}", NULL},
+    {HEAD "'payload':[1,]}", "/payload/1"},
+    {HEAD "'payload':01}", "/payload"},
+    {HEAD "'payload':+1}", "/payload"},
+    {HEAD "'payload':.5}", "/payload"},
+    {HEAD "'payload':1.}", "/payload"},
+    {HEAD "'payload':1e}", "/payload"},
+    {HEAD "'payload':NaN}", "/payload"},
+    {HEAD "'payload':tru}", "/payload"},
+    {HEAD "'payload':{'a':{'b':Infinity}}}", "/payload/a/b"},
+    {HEAD "'payload':'\n'}", "/payload"},
+    {HEAD "'payload':'\\x'}", "/payload"},
+    {HEAD "'payload':'\\u12g4'}", "/payload"},
+    /* NUL, however it is written, wherever it stands */
+    {HEAD "'payload':'\\u0000'}", "/payload"},
+    {HEAD "'payload':{'a':['b','c\\u0000']}}", "/payload/a/1"},
+    {HEAD "'payload':{'a\\u0000':1}}", NULL},
+    {HEAD "'payload':1,'business_key':'a\\u0000'}", "/business_key"},
+    /* surrogates alone, or the wrong way round */
+    {HEAD "'payload':'\\ud800'}", "/payload"},
+    {HEAD "'payload':'\\udc00'}", "/payload"},
+    {HEAD "'payload':'\\ud800x'}", "/payload"},
+    {HEAD "'payload':'\\ud800\\ud800'}", "/payload"},
+    {HEAD "'payload':'\\udc00\\ud800'}", "/payload"},
+    {HEAD "'payload':['a','\\ud83d']}", "/payload/1"},
+    {HEAD "'payload':'\xed\xa0\x80'}", "/payload"},
+    /* UTF-8 that is overlong, cut, out of range, or none */
+    {HEAD "'payload':'\xc0\xaf'}", "/payload"},
+    {HEAD "'payload':'\xe0\x80\xaf'}", "/payload"},
+    {HEAD "'payload':'\xf0\x80\x80\xaf'}", "/payload"},
+    {HEAD "'payload':'\xf4\x90\x80\x80'}", "/payload"},
+    {HEAD "'payload':'\xc3'}", "/payload"},
+    {HEAD "'payload':'\x80'}", "/payload"},
+    {HEAD "'payload':'\xff'}", "/payload"},
+    /* duplicates, at any depth, however they are spelled */
+    {HEAD "'payload':1,'payload':1}", "/payload"},
+    {HEAD "'payload':{'a':1,'a':1}}", "/payload/a"},
+    {HEAD "'payload':{'a':1,'\\u0061':1}}", "/payload/a"},
+    {HEAD "'payload':{'x':[{'y':{'z':1,'z':2}}]}}", "/payload/x/0/y/z"},
+    {HEAD "'payload':{'':1,'':2}}", "/payload/"},
+    /* fields that are none */
+    {HEAD "'payload':1,'colour':1}", "/colour"},
+    {HEAD "'payload':1,'Priority':1}", "/Priority"},
+    {HEAD "'payload':1,'QUEUE_ID':'$Q'}", "/QUEUE_ID"},
+    {HEAD "'payload':1,'retry':{'attempts':1}}", "/retry/attempts"},
+    {HEAD "'payload':1,'retry':{'Max_attempts':1}}", "/retry/Max_attempts"},
+    {HEAD "'payload':1,'idempotency_key':'a'}", "/idempotency_key"},
+};
+
 static void takes_strict_json_only(void **state) {
   (void)state;
-  static const struct {
-    const char *body, *field; /* field NULL: whichever */
-  } rows[] = {
-      {"", NULL},
-      {" ", NULL},
-      {"null", NULL},
-      {"[]", NULL},
-      {"'x'", NULL},
-      {"\xef\xbb\xbf" HEAD "'payload':1}", NULL},
-      {HEAD "'payload':1}{}", NULL},
-      {HEAD "'payload':1},", NULL},
-      {HEAD "'payload':1", NULL},
-      {HEAD "'payload':1,}", NULL},
-      {HEAD "'payload':[1,]}", "/payload/1"},
-      {HEAD "'payload':01}", "/payload"},
-      {HEAD "'payload':+1}", "/payload"},
-      {HEAD "'payload':.5}", "/payload"},
-      {HEAD "'payload':1.}", "/payload"},
-      {HEAD "'payload':1e}", "/payload"},
-      {HEAD "'payload':NaN}", "/payload"},
-      {HEAD "'payload':tru}", "/payload"},
-      {HEAD "'payload':{'a':{'b':Infinity}}}", "/payload/a/b"},
-      {HEAD "'payload':'\n'}", "/payload"},
-      {HEAD "'payload':'\\x'}", "/payload"},
-      {HEAD "'payload':'\\u12g4'}", "/payload"},
-      /* NUL, however it is written, wherever it stands */
-      {HEAD "'payload':'\\u0000'}", "/payload"},
-      {HEAD "'payload':{'a':['b','c\\u0000']}}", "/payload/a/1"},
-      {HEAD "'payload':{'a\\u0000':1}}", NULL},
-      {HEAD "'payload':1,'business_key':'a\\u0000'}", "/business_key"},
-      /* surrogates alone, or the wrong way round */
-      {HEAD "'payload':'\\ud800'}", "/payload"},
-      {HEAD "'payload':'\\udc00'}", "/payload"},
-      {HEAD "'payload':'\\ud800x'}", "/payload"},
-      {HEAD "'payload':'\\ud800\\ud800'}", "/payload"},
-      {HEAD "'payload':'\\udc00\\ud800'}", "/payload"},
-      {HEAD "'payload':['a','\\ud83d']}", "/payload/1"},
-      {HEAD "'payload':'\xed\xa0\x80'}", "/payload"},
-      /* UTF-8 that is overlong, cut, out of range, or none */
-      {HEAD "'payload':'\xc0\xaf'}", "/payload"},
-      {HEAD "'payload':'\xe0\x80\xaf'}", "/payload"},
-      {HEAD "'payload':'\xf0\x80\x80\xaf'}", "/payload"},
-      {HEAD "'payload':'\xf4\x90\x80\x80'}", "/payload"},
-      {HEAD "'payload':'\xc3'}", "/payload"},
-      {HEAD "'payload':'\x80'}", "/payload"},
-      {HEAD "'payload':'\xff'}", "/payload"},
-      /* duplicates, at any depth, however they are spelled */
-      {HEAD "'payload':1,'payload':1}", "/payload"},
-      {HEAD "'payload':{'a':1,'a':1}}", "/payload/a"},
-      {HEAD "'payload':{'a':1,'\\u0061':1}}", "/payload/a"},
-      {HEAD "'payload':{'x':[{'y':{'z':1,'z':2}}]}}", "/payload/x/0/y/z"},
-      {HEAD "'payload':{'':1,'':2}}", "/payload/"},
-      /* fields that are none */
-      {HEAD "'payload':1,'colour':1}", "/colour"},
-      {HEAD "'payload':1,'Priority':1}", "/Priority"},
-      {HEAD "'payload':1,'QUEUE_ID':'$Q'}", "/QUEUE_ID"},
-      {HEAD "'payload':1,'retry':{'attempts':1}}", "/retry/attempts"},
-      {HEAD "'payload':1,'retry':{'Max_attempts':1}}", "/retry/Max_attempts"},
-      {HEAD "'payload':1,'idempotency_key':'a'}", "/idempotency_key"},
-  };
-  for (unsigned i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-    submit(filled(rows[i].body, true));
-    if (reply.status != 400) fail_msg("row %u (%s): %d", i, rows[i].body, reply.status);
-    http_expect(&reply, 400, "INVALID_ARGUMENT", rows[i].field);
+  for (unsigned i = 0; i < sizeof json_rows / sizeof json_rows[0]; i++) {
+    submit(filled(json_rows[i].body, true));
+    if (reply.status != 400) fail_msg("row %u (%s): %d", i, json_rows[i].body, reply.status);
+    http_expect(&reply, 400, "INVALID_ARGUMENT", json_rows[i].field);
   }
 }
 
@@ -176,67 +177,68 @@ static void counts_depth(void **state) {
 #define REST "'handler':'h','handler_version':'v1','payload_version':'v1','payload':1,"
 #define WHOLE "{" QUEUE REST "'task_timeout_ms':60000"
 
+static const struct {
+  const char *body;
+  int status;
+  const char *code, *field;
+} field_rows[] = {
+    {"{" REST "'task_timeout_ms':1}", 400, "INVALID_ARGUMENT", "/queue_id"},
+    {"{'queue_id':null," REST "'task_timeout_ms':1}", 400, "INVALID_ARGUMENT", "/queue_id"},
+    {"{'queue_id':1," REST "'task_timeout_ms':1}", 400, "INVALID_ARGUMENT", "/queue_id"},
+    {"{'queue_id':'0000018BCFE568000000000000000A01'," REST "'task_timeout_ms':1}", 400, "INVALID_ARGUMENT", "/queue_id"},
+    {"{'queue_id':'00000000000000000000000000000000'," REST "'task_timeout_ms':1}", 400, "INVALID_ARGUMENT", "/queue_id"},
+    {"{'queue_id':'$U'," REST "'task_timeout_ms':1}", 404, "NOT_FOUND", NULL},
+    {"{" QUEUE "'handler':'','handler_version':'v','payload_version':'v','payload':1,'task_timeout_ms':1}", 400,
+     "INVALID_ARGUMENT", "/handler"},
+    {"{" QUEUE "'handler':'a b','handler_version':'v','payload_version':'v','payload':1,'task_timeout_ms':1}", 400,
+     "INVALID_ARGUMENT", "/handler"},
+    {"{" QUEUE "'handler':'\xc3\xa9','handler_version':'v','payload_version':'v','payload':1,'task_timeout_ms':1}", 400,
+     "INVALID_ARGUMENT", "/handler"},
+    {"{" QUEUE "'handler':'h','payload_version':'v','payload':1,'task_timeout_ms':1}", 400, "INVALID_ARGUMENT",
+     "/handler_version"},
+    {"{" QUEUE "'handler':'h','handler_version':'v','payload':1,'task_timeout_ms':1}", 400, "INVALID_ARGUMENT",
+     "/payload_version"},
+    {"{" QUEUE "'handler':'h','handler_version':'v','payload_version':'v','task_timeout_ms':1}", 400, "INVALID_ARGUMENT",
+     "/payload"},
+    {"{" QUEUE "'handler':'h','handler_version':'v','payload_version':'v','payload':null,'task_timeout_ms':1}", 400,
+     "INVALID_ARGUMENT", "/payload"},
+    {"{" QUEUE REST "'priority':1}", 400, "INVALID_ARGUMENT", "/task_timeout_ms"},
+    {"{" QUEUE REST "'task_timeout_ms':0}", 400, "INVALID_ARGUMENT", "/task_timeout_ms"},
+    {"{" QUEUE REST "'task_timeout_ms':2592000001}", 400, "INVALID_ARGUMENT", "/task_timeout_ms"},
+    {"{" QUEUE REST "'task_timeout_ms':-1}", 400, "INVALID_ARGUMENT", "/task_timeout_ms"},
+    {"{" QUEUE REST "'task_timeout_ms':1.0}", 400, "INVALID_ARGUMENT", "/task_timeout_ms"},
+    {"{" QUEUE REST "'task_timeout_ms':1e3}", 400, "INVALID_ARGUMENT", "/task_timeout_ms"},
+    {"{" QUEUE REST "'task_timeout_ms':'60000'}", 400, "INVALID_ARGUMENT", "/task_timeout_ms"},
+    {"{" QUEUE REST "'task_timeout_ms':18446744073709551617}", 400, "INVALID_ARGUMENT", "/task_timeout_ms"},
+    {WHOLE ",'priority':10}", 400, "INVALID_ARGUMENT", "/priority"},
+    {WHOLE ",'priority':null}", 400, "INVALID_ARGUMENT", "/priority"},
+    {WHOLE ",'recovery_safety':'idempotent'}", 400, "INVALID_ARGUMENT", "/recovery_safety"},
+    {WHOLE ",'retry':[]}", 400, "INVALID_ARGUMENT", "/retry"},
+    {WHOLE ",'retry':{'max_attempts':0}}", 400, "INVALID_ARGUMENT", "/retry/max_attempts"},
+    {WHOLE ",'retry':{'max_attempts':101}}", 400, "INVALID_ARGUMENT", "/retry/max_attempts"},
+    {WHOLE ",'retry':{'max_delay_ms':86400001}}", 400, "INVALID_ARGUMENT", "/retry/max_delay_ms"},
+    {WHOLE ",'retry':{'initial_delay_ms':2,'max_delay_ms':1}}", 400, "INVALID_ARGUMENT", "/retry/max_delay_ms"},
+    {WHOLE ",'retry':{'initial_delay_ms':1}}", 400, "INVALID_ARGUMENT", "/retry/max_delay_ms"},
+    {WHOLE ",'retry':{'attempt_timeout_ms':0}}", 400, "INVALID_ARGUMENT", "/retry/attempt_timeout_ms"},
+    {WHOLE ",'retry':{'attempt_timeout_ms':60001}}", 400, "INVALID_ARGUMENT", "/retry/attempt_timeout_ms"},
+    {WHOLE ",'business_key':''}", 400, "INVALID_ARGUMENT", "/business_key"},
+    {WHOLE ",'concurrency_key':''}", 400, "INVALID_ARGUMENT", "/concurrency_key"},
+    {WHOLE ",'available_at':'2026-02-30T00:00:00Z'}", 400, "INVALID_ARGUMENT", "/available_at"},
+    {WHOLE ",'available_at':'2026-01-01T00:00:00+00:00'}", 400, "INVALID_ARGUMENT", "/available_at"},
+    {WHOLE ",'available_at':'2026-01-01 00:00:00Z'}", 400, "INVALID_ARGUMENT", "/available_at"},
+    {WHOLE ",'available_at':'2026-01-01T00:00:00.1234567Z'}", 400, "INVALID_ARGUMENT", "/available_at"},
+    {WHOLE ",'available_at':'2026-01-01T00:00:00Z'}", 400, "INVALID_ARGUMENT", "/available_at"},
+    {WHOLE ",'available_at':'9998-01-01T00:00:00Z'}", 400, "INVALID_ARGUMENT", "/available_at"},
+    {WHOLE ",'start_deadline_at':'2026-01-01T00:00:00Z'}", 400, "INVALID_ARGUMENT", "/start_deadline_at"},
+    {WHOLE ",'start_deadline_at':'9998-01-01T00:00:00Z'}", 400, "INVALID_ARGUMENT", "/start_deadline_at"},
+};
+
 static void judges_each_field(void **state) {
   (void)state;
-  static const struct {
-    const char *body;
-    int status;
-    const char *code, *field;
-  } rows[] = {
-      {"{" REST "'task_timeout_ms':1}", 400, "INVALID_ARGUMENT", "/queue_id"},
-      {"{'queue_id':null," REST "'task_timeout_ms':1}", 400, "INVALID_ARGUMENT", "/queue_id"},
-      {"{'queue_id':1," REST "'task_timeout_ms':1}", 400, "INVALID_ARGUMENT", "/queue_id"},
-      {"{'queue_id':'0000018BCFE568000000000000000A01'," REST "'task_timeout_ms':1}", 400, "INVALID_ARGUMENT", "/queue_id"},
-      {"{'queue_id':'00000000000000000000000000000000'," REST "'task_timeout_ms':1}", 400, "INVALID_ARGUMENT", "/queue_id"},
-      {"{'queue_id':'$U'," REST "'task_timeout_ms':1}", 404, "NOT_FOUND", NULL},
-      {"{" QUEUE "'handler':'','handler_version':'v','payload_version':'v','payload':1,'task_timeout_ms':1}", 400,
-       "INVALID_ARGUMENT", "/handler"},
-      {"{" QUEUE "'handler':'a b','handler_version':'v','payload_version':'v','payload':1,'task_timeout_ms':1}", 400,
-       "INVALID_ARGUMENT", "/handler"},
-      {"{" QUEUE "'handler':'\xc3\xa9','handler_version':'v','payload_version':'v','payload':1,'task_timeout_ms':1}", 400,
-       "INVALID_ARGUMENT", "/handler"},
-      {"{" QUEUE "'handler':'h','payload_version':'v','payload':1,'task_timeout_ms':1}", 400, "INVALID_ARGUMENT",
-       "/handler_version"},
-      {"{" QUEUE "'handler':'h','handler_version':'v','payload':1,'task_timeout_ms':1}", 400, "INVALID_ARGUMENT",
-       "/payload_version"},
-      {"{" QUEUE "'handler':'h','handler_version':'v','payload_version':'v','task_timeout_ms':1}", 400, "INVALID_ARGUMENT",
-       "/payload"},
-      {"{" QUEUE "'handler':'h','handler_version':'v','payload_version':'v','payload':null,'task_timeout_ms':1}", 400,
-       "INVALID_ARGUMENT", "/payload"},
-      {"{" QUEUE REST "'priority':1}", 400, "INVALID_ARGUMENT", "/task_timeout_ms"},
-      {"{" QUEUE REST "'task_timeout_ms':0}", 400, "INVALID_ARGUMENT", "/task_timeout_ms"},
-      {"{" QUEUE REST "'task_timeout_ms':2592000001}", 400, "INVALID_ARGUMENT", "/task_timeout_ms"},
-      {"{" QUEUE REST "'task_timeout_ms':-1}", 400, "INVALID_ARGUMENT", "/task_timeout_ms"},
-      {"{" QUEUE REST "'task_timeout_ms':1.0}", 400, "INVALID_ARGUMENT", "/task_timeout_ms"},
-      {"{" QUEUE REST "'task_timeout_ms':1e3}", 400, "INVALID_ARGUMENT", "/task_timeout_ms"},
-      {"{" QUEUE REST "'task_timeout_ms':'60000'}", 400, "INVALID_ARGUMENT", "/task_timeout_ms"},
-      {"{" QUEUE REST "'task_timeout_ms':18446744073709551617}", 400, "INVALID_ARGUMENT", "/task_timeout_ms"},
-      {WHOLE ",'priority':10}", 400, "INVALID_ARGUMENT", "/priority"},
-      {WHOLE ",'priority':null}", 400, "INVALID_ARGUMENT", "/priority"},
-      {WHOLE ",'recovery_safety':'idempotent'}", 400, "INVALID_ARGUMENT", "/recovery_safety"},
-      {WHOLE ",'retry':[]}", 400, "INVALID_ARGUMENT", "/retry"},
-      {WHOLE ",'retry':{'max_attempts':0}}", 400, "INVALID_ARGUMENT", "/retry/max_attempts"},
-      {WHOLE ",'retry':{'max_attempts':101}}", 400, "INVALID_ARGUMENT", "/retry/max_attempts"},
-      {WHOLE ",'retry':{'max_delay_ms':86400001}}", 400, "INVALID_ARGUMENT", "/retry/max_delay_ms"},
-      {WHOLE ",'retry':{'initial_delay_ms':2,'max_delay_ms':1}}", 400, "INVALID_ARGUMENT", "/retry/max_delay_ms"},
-      {WHOLE ",'retry':{'initial_delay_ms':1}}", 400, "INVALID_ARGUMENT", "/retry/max_delay_ms"},
-      {WHOLE ",'retry':{'attempt_timeout_ms':0}}", 400, "INVALID_ARGUMENT", "/retry/attempt_timeout_ms"},
-      {WHOLE ",'retry':{'attempt_timeout_ms':60001}}", 400, "INVALID_ARGUMENT", "/retry/attempt_timeout_ms"},
-      {WHOLE ",'business_key':''}", 400, "INVALID_ARGUMENT", "/business_key"},
-      {WHOLE ",'concurrency_key':''}", 400, "INVALID_ARGUMENT", "/concurrency_key"},
-      {WHOLE ",'available_at':'2026-02-30T00:00:00Z'}", 400, "INVALID_ARGUMENT", "/available_at"},
-      {WHOLE ",'available_at':'2026-01-01T00:00:00+00:00'}", 400, "INVALID_ARGUMENT", "/available_at"},
-      {WHOLE ",'available_at':'2026-01-01 00:00:00Z'}", 400, "INVALID_ARGUMENT", "/available_at"},
-      {WHOLE ",'available_at':'2026-01-01T00:00:00.1234567Z'}", 400, "INVALID_ARGUMENT", "/available_at"},
-      {WHOLE ",'available_at':'2026-01-01T00:00:00Z'}", 400, "INVALID_ARGUMENT", "/available_at"},
-      {WHOLE ",'available_at':'9998-01-01T00:00:00Z'}", 400, "INVALID_ARGUMENT", "/available_at"},
-      {WHOLE ",'start_deadline_at':'2026-01-01T00:00:00Z'}", 400, "INVALID_ARGUMENT", "/start_deadline_at"},
-      {WHOLE ",'start_deadline_at':'9998-01-01T00:00:00Z'}", 400, "INVALID_ARGUMENT", "/start_deadline_at"},
-  };
-  for (unsigned i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-    submit(filled(rows[i].body, true));
-    if (reply.status != rows[i].status) fail_msg("row %u (%s): %d %s", i, rows[i].body, reply.status, reply.body);
-    http_expect(&reply, rows[i].status, rows[i].code, rows[i].field);
+  for (unsigned i = 0; i < sizeof field_rows / sizeof field_rows[0]; i++) {
+    submit(filled(field_rows[i].body, true));
+    if (reply.status != field_rows[i].status) fail_msg("row %u (%s): %d %s", i, field_rows[i].body, reply.status, reply.body);
+    http_expect(&reply, field_rows[i].status, field_rows[i].code, field_rows[i].field);
   }
 }
 
@@ -323,92 +325,93 @@ static void counts_lengths(void **state) {
 #define NONE "Content-Length: 0\r\n\r\n"
 #define POST "POST /v1/tasks HTTP/1.1\r\n" HOST
 
+static const struct {
+  const char *request;
+  int status;
+  const char *code, *header, *value; /* header: must be there, with this value (NULL: whichever) */
+} route_rows[] = {
+    /* who */
+    {"GET /v1/tasks/$U HTTP/1.1\r\n" HOST "\r\n", 401, "UNAUTHENTICATED", "WWW-Authenticate", "Bearer"},
+    {"GET /v1/tasks/$U HTTP/1.1\r\n" HOST "Authorization: Bearer\r\n\r\n", 401, "UNAUTHENTICATED", NULL, NULL},
+    {"GET /v1/tasks/$U HTTP/1.1\r\n" HOST "Authorization: Bearer nonsense\r\n\r\n", 401, "UNAUTHENTICATED", NULL, NULL},
+    {"GET /v1/tasks/$U HTTP/1.1\r\n" HOST "Authorization: Bearer $Tx\r\n\r\n", 401, "UNAUTHENTICATED", NULL, NULL},
+    {"GET /v1/tasks/$U HTTP/1.1\r\n" HOST "Authorization: Basic $T\r\n\r\n", 401, "UNAUTHENTICATED", NULL, NULL},
+    {"GET /v1/tasks/$U HTTP/1.1\r\n" HOST "Authorization: Bearer $A\r\n\r\n", 403, "PERMISSION_DENIED", NULL, NULL},
+    {POST "Authorization: Bearer $A\r\n" TYPE KEY NONE, 403, "PERMISSION_DENIED", NULL, NULL},
+    /* what */
+    {"GET / HTTP/1.1\r\n" HOST AUTH "\r\n", 404, "NOT_FOUND", NULL, NULL},
+    {"GET /v2/tasks HTTP/1.1\r\n" HOST AUTH "\r\n", 404, "NOT_FOUND", NULL, NULL},
+    {"GET /v1/tasks/ HTTP/1.1\r\n" HOST AUTH "\r\n", 404, "NOT_FOUND", NULL, NULL},
+    {"GET /v1/tasks/$U HTTP/1.1\r\n" HOST AUTH "\r\n", 404, "NOT_FOUND", NULL, NULL},
+    {"GET /v1/tasks/0000018BCFE568000000000000000A01 HTTP/1.1\r\n" HOST AUTH "\r\n", 404, "NOT_FOUND", NULL, NULL},
+    {"GET /v1/tasks/$U/attempts/$U HTTP/1.1\r\n" HOST AUTH "\r\n", 404, "NOT_FOUND", NULL, NULL},
+    {"GET /v1/tasks/$U/nothing HTTP/1.1\r\n" HOST AUTH "\r\n", 404, "NOT_FOUND", NULL, NULL},
+    {"GET /v1/../v1/info HTTP/1.1\r\n" HOST AUTH "\r\n", 404, "NOT_FOUND", NULL, NULL},
+    {"DELETE /v1/tasks/$U HTTP/1.1\r\n" HOST AUTH "\r\n", 405, "METHOD_NOT_ALLOWED", "Allow", NULL},
+    {"PUT /v1/info HTTP/1.1\r\n" HOST NONE, 405, "METHOD_NOT_ALLOWED", "Allow", "GET"},
+    {"GET /v1/worker HTTP/1.1\r\n" HOST AUTH "Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n", 426, "UPGRADE_REQUIRED",
+     "Upgrade", NULL},
+    /* escapes */
+    {"GET /v1/tasks/$U%00 HTTP/1.1\r\n" HOST AUTH "\r\n", 400, "INVALID_ARGUMENT", NULL, NULL},
+    {"GET /v1/info%00/../tasks HTTP/1.1\r\n" HOST AUTH "\r\n", 400, "INVALID_ARGUMENT", NULL, NULL},
+    {"GET /v1%2Finfo HTTP/1.1\r\n" HOST "\r\n", 404, "NOT_FOUND", NULL, NULL},
+    {"GET /v1/tasks/$U%2Fattempts HTTP/1.1\r\n" HOST AUTH "\r\n", 404, "NOT_FOUND", NULL, NULL},
+    {"GET /v1/info%zz HTTP/1.1\r\n" HOST "\r\n", 400, "INVALID_ARGUMENT", NULL, NULL},
+    {"GET /v1/info% HTTP/1.1\r\n" HOST "\r\n", 400, "INVALID_ARGUMENT", NULL, NULL},
+    {"GET /v1/%69nfo HTTP/1.1\r\n" HOST "\r\n", 200, NULL, NULL, NULL},
+    /* parameters */
+    {"GET /v1/tasks/$U?x=1 HTTP/1.1\r\n" HOST AUTH "\r\n", 400, "INVALID_ARGUMENT", NULL, NULL},
+    {"GET /v1/tasks/$U/attempts?limit=0 HTTP/1.1\r\n" HOST AUTH "\r\n", 400, "INVALID_ARGUMENT", NULL, NULL},
+    {"GET /v1/tasks/$U/attempts?limit=101 HTTP/1.1\r\n" HOST AUTH "\r\n", 400, "INVALID_ARGUMENT", NULL, NULL},
+    {"GET /v1/tasks/$U/attempts?limit=1&limit=1 HTTP/1.1\r\n" HOST AUTH "\r\n", 400, "INVALID_ARGUMENT", NULL, NULL},
+    {"GET /v1/tasks/$U/attempts?cursor=x HTTP/1.1\r\n" HOST AUTH "\r\n", 400, "INVALID_ARGUMENT", NULL, NULL},
+    {"POST /v1/tasks?x=1 HTTP/1.1\r\n" HOST AUTH TYPE KEY NONE, 400, "INVALID_ARGUMENT", NULL, NULL},
+    /* headers of reads */
+    {"GET /v1/tasks/$U HTTP/1.1\r\n" HOST AUTH "Accept: text/html\r\n\r\n", 406, "NOT_ACCEPTABLE", NULL, NULL},
+    {"GET /v1/tasks/$U HTTP/1.1\r\n" HOST AUTH "Accept: application/json;q=0\r\n\r\n", 406, "NOT_ACCEPTABLE", NULL, NULL},
+    {"GET /v1/tasks/$U HTTP/1.1\r\n" HOST AUTH "Accept: text/html, */*;q=0.1\r\n\r\n", 404, "NOT_FOUND", NULL, NULL},
+    {"GET /v1/tasks/$U HTTP/1.1\r\n" HOST AUTH KEY "\r\n", 400, "INVALID_ARGUMENT", NULL, NULL},
+    {"GET /v1/info HTTP/1.1\r\n\r\n", 400, "INVALID_ARGUMENT", NULL, NULL},
+    {"GET /v1/info HTTP/1.1\r\n" HOST "Host: b\r\n\r\n", 400, "INVALID_ARGUMENT", NULL, NULL},
+    {"GET /v1/tasks/$U HTTP/1.1\r\n" HOST AUTH AUTH "\r\n", 400, "INVALID_ARGUMENT", NULL, NULL},
+    /* headers of writes */
+    {POST AUTH TYPE NONE, 400, "INVALID_ARGUMENT", NULL, NULL},
+    {POST AUTH TYPE "Idempotency-Key:\r\n" NONE, 400, "INVALID_ARGUMENT", NULL, NULL},
+    {POST AUTH TYPE "Idempotency-Key: a b\r\n" NONE, 400, "INVALID_ARGUMENT", NULL, NULL},
+    {POST AUTH TYPE "Idempotency-Key: \xc3\xa9\r\n" NONE, 400, "INVALID_ARGUMENT", NULL, NULL},
+    {POST AUTH TYPE KEY KEY NONE, 400, "INVALID_ARGUMENT", NULL, NULL},
+    {POST AUTH KEY NONE, 415, "UNSUPPORTED_MEDIA_TYPE", NULL, NULL},
+    {POST AUTH KEY "Content-Type: text/plain\r\n" NONE, 415, "UNSUPPORTED_MEDIA_TYPE", NULL, NULL},
+    {POST AUTH KEY "Content-Type: application/jsonx\r\n" NONE, 415, "UNSUPPORTED_MEDIA_TYPE", NULL, NULL},
+    {POST AUTH KEY "Content-Type: application/json; charset=utf-8\r\n" NONE, 400, "INVALID_ARGUMENT", NULL,
+     NULL}, /* the body is empty */
+    {POST AUTH TYPE KEY "\r\n", 411, "LENGTH_REQUIRED", NULL, NULL},
+    {POST AUTH TYPE KEY "Content-Length: 524289\r\n\r\n", 413, "PAYLOAD_TOO_LARGE", NULL, NULL},
+    {POST AUTH TYPE KEY "Content-Length: 524289\r\nExpect: 100-continue\r\n\r\n", 413, "PAYLOAD_TOO_LARGE", NULL, NULL},
+    /* where one request ends and the next begins must never be in doubt */
+    {POST AUTH TYPE KEY "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400, "INVALID_ARGUMENT", NULL,
+     NULL},
+    {POST AUTH TYPE KEY "Transfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n", 400, "INVALID_ARGUMENT", NULL,
+     NULL},
+    {POST AUTH TYPE KEY "Content-Length: 2\r\nContent-Length: 2\r\n\r\n{}", 400, "INVALID_ARGUMENT", NULL, NULL},
+    {POST AUTH TYPE KEY "Content-Length: 2, 2\r\n\r\n{}", 400, "INVALID_ARGUMENT", NULL, NULL},
+    {POST AUTH TYPE KEY "Content-Length: -2\r\n\r\n{}", 400, "INVALID_ARGUMENT", NULL, NULL},
+    {POST AUTH TYPE KEY "Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", 400, "INVALID_ARGUMENT", NULL, NULL},
+    {POST AUTH TYPE KEY "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400, "INVALID_ARGUMENT",
+     NULL, NULL},
+};
+
 static void knows_its_routes(void **state) {
   (void)state;
-  static const struct {
-    const char *request;
-    int status;
-    const char *code, *header, *value; /* header: must be there, with this value (NULL: whichever) */
-  } rows[] = {
-      /* who */
-      {"GET /v1/tasks/$U HTTP/1.1\r\n" HOST "\r\n", 401, "UNAUTHENTICATED", "WWW-Authenticate", "Bearer"},
-      {"GET /v1/tasks/$U HTTP/1.1\r\n" HOST "Authorization: Bearer\r\n\r\n", 401, "UNAUTHENTICATED", NULL, NULL},
-      {"GET /v1/tasks/$U HTTP/1.1\r\n" HOST "Authorization: Bearer nonsense\r\n\r\n", 401, "UNAUTHENTICATED", NULL, NULL},
-      {"GET /v1/tasks/$U HTTP/1.1\r\n" HOST "Authorization: Bearer $Tx\r\n\r\n", 401, "UNAUTHENTICATED", NULL, NULL},
-      {"GET /v1/tasks/$U HTTP/1.1\r\n" HOST "Authorization: Basic $T\r\n\r\n", 401, "UNAUTHENTICATED", NULL, NULL},
-      {"GET /v1/tasks/$U HTTP/1.1\r\n" HOST "Authorization: Bearer $A\r\n\r\n", 403, "PERMISSION_DENIED", NULL, NULL},
-      {POST "Authorization: Bearer $A\r\n" TYPE KEY NONE, 403, "PERMISSION_DENIED", NULL, NULL},
-      /* what */
-      {"GET / HTTP/1.1\r\n" HOST AUTH "\r\n", 404, "NOT_FOUND", NULL, NULL},
-      {"GET /v2/tasks HTTP/1.1\r\n" HOST AUTH "\r\n", 404, "NOT_FOUND", NULL, NULL},
-      {"GET /v1/tasks/ HTTP/1.1\r\n" HOST AUTH "\r\n", 404, "NOT_FOUND", NULL, NULL},
-      {"GET /v1/tasks/$U HTTP/1.1\r\n" HOST AUTH "\r\n", 404, "NOT_FOUND", NULL, NULL},
-      {"GET /v1/tasks/0000018BCFE568000000000000000A01 HTTP/1.1\r\n" HOST AUTH "\r\n", 404, "NOT_FOUND", NULL, NULL},
-      {"GET /v1/tasks/$U/attempts/$U HTTP/1.1\r\n" HOST AUTH "\r\n", 404, "NOT_FOUND", NULL, NULL},
-      {"GET /v1/tasks/$U/nothing HTTP/1.1\r\n" HOST AUTH "\r\n", 404, "NOT_FOUND", NULL, NULL},
-      {"GET /v1/../v1/info HTTP/1.1\r\n" HOST AUTH "\r\n", 404, "NOT_FOUND", NULL, NULL},
-      {"DELETE /v1/tasks/$U HTTP/1.1\r\n" HOST AUTH "\r\n", 405, "METHOD_NOT_ALLOWED", "Allow", NULL},
-      {"PUT /v1/info HTTP/1.1\r\n" HOST NONE, 405, "METHOD_NOT_ALLOWED", "Allow", "GET"},
-      {"GET /v1/worker HTTP/1.1\r\n" HOST AUTH "Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n", 426, "UPGRADE_REQUIRED",
-       "Upgrade", NULL},
-      /* escapes */
-      {"GET /v1/tasks/$U%00 HTTP/1.1\r\n" HOST AUTH "\r\n", 400, "INVALID_ARGUMENT", NULL, NULL},
-      {"GET /v1/info%00/../tasks HTTP/1.1\r\n" HOST AUTH "\r\n", 400, "INVALID_ARGUMENT", NULL, NULL},
-      {"GET /v1%2Finfo HTTP/1.1\r\n" HOST "\r\n", 404, "NOT_FOUND", NULL, NULL},
-      {"GET /v1/tasks/$U%2Fattempts HTTP/1.1\r\n" HOST AUTH "\r\n", 404, "NOT_FOUND", NULL, NULL},
-      {"GET /v1/info%zz HTTP/1.1\r\n" HOST "\r\n", 400, "INVALID_ARGUMENT", NULL, NULL},
-      {"GET /v1/info% HTTP/1.1\r\n" HOST "\r\n", 400, "INVALID_ARGUMENT", NULL, NULL},
-      {"GET /v1/%69nfo HTTP/1.1\r\n" HOST "\r\n", 200, NULL, NULL, NULL},
-      /* parameters */
-      {"GET /v1/tasks/$U?x=1 HTTP/1.1\r\n" HOST AUTH "\r\n", 400, "INVALID_ARGUMENT", NULL, NULL},
-      {"GET /v1/tasks/$U/attempts?limit=0 HTTP/1.1\r\n" HOST AUTH "\r\n", 400, "INVALID_ARGUMENT", NULL, NULL},
-      {"GET /v1/tasks/$U/attempts?limit=101 HTTP/1.1\r\n" HOST AUTH "\r\n", 400, "INVALID_ARGUMENT", NULL, NULL},
-      {"GET /v1/tasks/$U/attempts?limit=1&limit=1 HTTP/1.1\r\n" HOST AUTH "\r\n", 400, "INVALID_ARGUMENT", NULL, NULL},
-      {"GET /v1/tasks/$U/attempts?cursor=x HTTP/1.1\r\n" HOST AUTH "\r\n", 400, "INVALID_ARGUMENT", NULL, NULL},
-      {"POST /v1/tasks?x=1 HTTP/1.1\r\n" HOST AUTH TYPE KEY NONE, 400, "INVALID_ARGUMENT", NULL, NULL},
-      /* headers of reads */
-      {"GET /v1/tasks/$U HTTP/1.1\r\n" HOST AUTH "Accept: text/html\r\n\r\n", 406, "NOT_ACCEPTABLE", NULL, NULL},
-      {"GET /v1/tasks/$U HTTP/1.1\r\n" HOST AUTH "Accept: application/json;q=0\r\n\r\n", 406, "NOT_ACCEPTABLE", NULL, NULL},
-      {"GET /v1/tasks/$U HTTP/1.1\r\n" HOST AUTH "Accept: text/html, */*;q=0.1\r\n\r\n", 404, "NOT_FOUND", NULL, NULL},
-      {"GET /v1/tasks/$U HTTP/1.1\r\n" HOST AUTH KEY "\r\n", 400, "INVALID_ARGUMENT", NULL, NULL},
-      {"GET /v1/info HTTP/1.1\r\n\r\n", 400, "INVALID_ARGUMENT", NULL, NULL},
-      {"GET /v1/info HTTP/1.1\r\n" HOST "Host: b\r\n\r\n", 400, "INVALID_ARGUMENT", NULL, NULL},
-      {"GET /v1/tasks/$U HTTP/1.1\r\n" HOST AUTH AUTH "\r\n", 400, "INVALID_ARGUMENT", NULL, NULL},
-      /* headers of writes */
-      {POST AUTH TYPE NONE, 400, "INVALID_ARGUMENT", NULL, NULL},
-      {POST AUTH TYPE "Idempotency-Key:\r\n" NONE, 400, "INVALID_ARGUMENT", NULL, NULL},
-      {POST AUTH TYPE "Idempotency-Key: a b\r\n" NONE, 400, "INVALID_ARGUMENT", NULL, NULL},
-      {POST AUTH TYPE "Idempotency-Key: \xc3\xa9\r\n" NONE, 400, "INVALID_ARGUMENT", NULL, NULL},
-      {POST AUTH TYPE KEY KEY NONE, 400, "INVALID_ARGUMENT", NULL, NULL},
-      {POST AUTH KEY NONE, 415, "UNSUPPORTED_MEDIA_TYPE", NULL, NULL},
-      {POST AUTH KEY "Content-Type: text/plain\r\n" NONE, 415, "UNSUPPORTED_MEDIA_TYPE", NULL, NULL},
-      {POST AUTH KEY "Content-Type: application/jsonx\r\n" NONE, 415, "UNSUPPORTED_MEDIA_TYPE", NULL, NULL},
-      {POST AUTH KEY "Content-Type: application/json; charset=utf-8\r\n" NONE, 400, "INVALID_ARGUMENT", NULL,
-       NULL}, /* the body is empty */
-      {POST AUTH TYPE KEY "\r\n", 411, "LENGTH_REQUIRED", NULL, NULL},
-      {POST AUTH TYPE KEY "Content-Length: 524289\r\n\r\n", 413, "PAYLOAD_TOO_LARGE", NULL, NULL},
-      {POST AUTH TYPE KEY "Content-Length: 524289\r\nExpect: 100-continue\r\n\r\n", 413, "PAYLOAD_TOO_LARGE", NULL, NULL},
-      /* where one request ends and the next begins must never be in doubt */
-      {POST AUTH TYPE KEY "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400, "INVALID_ARGUMENT", NULL,
-       NULL},
-      {POST AUTH TYPE KEY "Transfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n", 400, "INVALID_ARGUMENT", NULL,
-       NULL},
-      {POST AUTH TYPE KEY "Content-Length: 2\r\nContent-Length: 2\r\n\r\n{}", 400, "INVALID_ARGUMENT", NULL, NULL},
-      {POST AUTH TYPE KEY "Content-Length: 2, 2\r\n\r\n{}", 400, "INVALID_ARGUMENT", NULL, NULL},
-      {POST AUTH TYPE KEY "Content-Length: -2\r\n\r\n{}", 400, "INVALID_ARGUMENT", NULL, NULL},
-      {POST AUTH TYPE KEY "Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", 400, "INVALID_ARGUMENT", NULL, NULL},
-      {POST AUTH TYPE KEY "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400, "INVALID_ARGUMENT",
-       NULL, NULL},
-  };
-  for (unsigned i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-    http_raw(&server, filled(rows[i].request, false), &reply);
-    if (reply.status != rows[i].status)
-      fail_msg("row %u: %d instead of %d\n%s\n%s", i, reply.status, rows[i].status, rows[i].request,
+  for (unsigned i = 0; i < sizeof route_rows / sizeof route_rows[0]; i++) {
+    http_raw(&server, filled(route_rows[i].request, false), &reply);
+    if (reply.status != route_rows[i].status)
+      fail_msg("row %u: %d instead of %d\n%s\n%s", i, reply.status, route_rows[i].status, route_rows[i].request,
                reply.body != NULL ? reply.body : "(no answer)");
-    http_expect(&reply, rows[i].status, rows[i].code, NULL);
-    if (rows[i].header == NULL) continue;
-    assert_non_null(http_header(&reply, rows[i].header));
-    if (rows[i].value != NULL) assert_string_equal(http_header(&reply, rows[i].header), rows[i].value);
+    http_expect(&reply, route_rows[i].status, route_rows[i].code, NULL);
+    if (route_rows[i].header == NULL) continue;
+    assert_non_null(http_header(&reply, route_rows[i].header));
+    if (route_rows[i].value != NULL) assert_string_equal(http_header(&reply, route_rows[i].header), route_rows[i].value);
   }
 }
 

@@ -452,6 +452,89 @@ static void lists_are_read_whole(void **state) {
   free(answer);
 }
 
+static void batches_are_written_and_judged(void **state) {
+  static const char refused[] =
+      "{\"status\":429,\"error\":{\"code\":\"QUEUE_FULL\",\"message\":\"full\",\"retry_after_ms\":7}}";
+  static const char *const bad[] = {
+      "[]",                                     /* one is missing */
+      "[{\"status\":302}]",                     /* no status of an item */
+      "[{\"status\":201}]",                     /* no task */
+      "[{\"status\":429}]",                     /* no error */
+      "[{\"status\":201,\"task\":{\"id\":7}}]", /* no task of Orbit's */
+      "[7]",
+  };
+  (void)state;
+  struct fake fake;
+  fake_start(&fake);
+  struct orbit_client *client = client_of(fake.url);
+  const struct orbit_task_request request = request_make();
+  const struct orbit_submission submission = {"key-1", &request};
+  struct orbit_submission_answer_list *answers = NULL;
+  char body[512];
+  (void)snprintf(body, sizeof body, "{\"data\":{\"items\":[%s]}}", refused);
+  char *answer = answer_make(200, "", body);
+  fake_say(&fake, answer);
+  assert_int_equal(orbit_submit_tasks(client, &submission, 1, &answers, NULL), ORBIT_OK);
+  assert_int_equal(answers->items[0]->http_status, 429);
+  assert_string_equal(answers->items[0]->error.code, "QUEUE_FULL");
+  assert_string_equal(answers->items[0]->error.message, "full");
+  assert_int_equal(answers->items[0]->error.retry_after_ms, 7);
+  assert_null(answers->items[0]->task);
+  const char *heard = fake_request(&fake);
+  assert_non_null(strstr(heard, "POST /v1/tasks:batch HTTP/1.1\r\n"));
+  assert_null(strcasestr(heard, "Idempotency-Key:")); /* each item has its own */
+  assert_non_null(strstr(heard, "\r\n\r\n{\"items\":[{\"idempotency_key\":\"key-1\",\"queue_id\":\"" ID "\","));
+  orbit_submission_answer_list_free(answers);
+  answers = NULL;
+  free(answer);
+  for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+    (void)snprintf(body, sizeof body, "{\"data\":{\"items\":%s}}", bad[i]);
+    answer = answer_make(200, "", body);
+    fake_say(&fake, answer);
+    assert_int_equal(orbit_submit_tasks(client, &submission, 1, &answers, NULL), ORBIT_BAD_ANSWER);
+    assert_null(answers);
+    assert_int_equal(fake_requests(&fake), 1);
+    free(answer);
+  }
+  orbit_client_free(client);
+  fake_stop(&fake);
+}
+
+static void answers_about_credentials_are_judged(void **state) {
+  static const struct {
+    const char *data;
+    int status;
+  } cases[] = {
+      {"{\"credential\":{\"id\":\"" ID "\",\"permissions\":[\"admin\"]},\"token\":\"t\"}", ORBIT_OK},
+      {"{\"credential\":{\"id\":\"" ID "\",\"permissions\":[\"admin\",7]}}", ORBIT_BAD_ANSWER},
+      {"{\"credential\":{\"id\":\"" ID "\",\"permissions\":\"admin\"}}", ORBIT_BAD_ANSWER},
+      {"{\"credential\":{\"permissions\":[\"admin\"]}}", ORBIT_BAD_ANSWER},
+      {"{\"token\":\"t\"}", ORBIT_BAD_ANSWER},
+      {"{\"credential\":{\"id\":\"" ID "\"},\"token\":7}", ORBIT_BAD_ANSWER},
+  };
+  (void)state;
+  struct fake fake;
+  fake_start(&fake);
+  struct orbit_client *client = client_of(fake.url);
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    struct orbit_credential *credential = NULL;
+    char body[512];
+    (void)snprintf(body, sizeof body, "{\"data\":%s}", cases[i].data);
+    char *answer = answer_make(200, "", body);
+    fake_say(&fake, answer);
+    assert_int_equal(orbit_rotate_credential(client, "key-1", ID, &credential, NULL), cases[i].status);
+    assert_int_equal(credential != NULL, cases[i].status == ORBIT_OK);
+    if (credential != NULL) assert_string_equal(credential->token, "t");
+    orbit_credential_free(credential);
+    assert_non_null(strstr(fake_request(&fake), "POST /v1/credentials/" ID ":rotate HTTP/1.1\r\n"));
+    assert_non_null(strstr(fake_request(&fake), "\r\nIdempotency-Key: key-1\r\n"));
+    assert_int_equal(fake_requests(&fake), 1); /* not repeated, whatever the answer */
+    free(answer);
+  }
+  orbit_client_free(client);
+  fake_stop(&fake);
+}
+
 static void any_route_gives_its_data(void **state) {
   (void)state;
   struct fake fake;
@@ -485,6 +568,8 @@ int main(void) {
       cmocka_unit_test(answers_that_are_failures),
       cmocka_unit_test(a_lost_answer_is_told_from_a_lost_request),
       cmocka_unit_test(lists_are_read_whole),
+      cmocka_unit_test(batches_are_written_and_judged),
+      cmocka_unit_test(answers_about_credentials_are_judged),
       cmocka_unit_test(any_route_gives_its_data),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -114,7 +114,7 @@ static void a_handler_past_its_time_is_an_unknown(void **state) {
   assert_int_equal(attempts->count, 1);
   assert_int_equal(attempts->items[0]->state, ORBIT_ATTEMPT_UNKNOWN);
   /* The worker's clock may be a little ahead of the server's: then the report still came with authority. */
-  if (strcmp(attempts->items[0]->ended_by, "REPORT") != 0) {
+  if (attempts->items[0]->ended_by != NULL) {
     assert_string_equal(attempts->items[0]->ended_by, "ATTEMPT_TIMEOUT");
     assert_int_equal(list->count, 1);
     assert_string_equal(list->items[0]->outcome, "UNKNOWN");
@@ -258,10 +258,6 @@ static void expect_story(const char *path) {
 static void the_retry_example_prints_its_two_lines(void **state) {
   (void)state;
   const char *program[] = {ORBIT_BIN_DIR "/example-retry", NULL};
-  if (access(program[0], X_OK) != 0) {
-    print_message("example-retry is not built\n");
-    skip();
-  }
   struct server server;
   char out[2][600], err[2][600];
   pid_t pids[2];

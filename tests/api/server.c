@@ -48,10 +48,18 @@ static bool is_passed_on(const char *entry) {
          strncmp(entry, "NOTIFY_SOCKET=", 14) != 0 && strncmp(entry, "LISTEN_", 7) != 0;
 }
 
+/* Whether a variable of the test's own is given anew. */
+static bool is_replaced(const char *entry, const char *const *additions) {
+  size_t name = strcspn(entry, "=") + 1;
+  for (; additions != NULL && *additions != NULL; additions++)
+    if (strncmp(entry, *additions, name) == 0) return true;
+  return false;
+}
+
 static void make_environment(const struct api_run_options *options, const char *entries[environment_max]) {
   size_t count = 0;
   for (char **entry = environ; *entry != NULL && count < environment_max / 2; entry++)
-    if (is_passed_on(*entry)) entries[count++] = *entry;
+    if (is_passed_on(*entry) && !is_replaced(*entry, options->environment)) entries[count++] = *entry;
   for (const char *const *entry = options->environment; entry != NULL && *entry != NULL; entry++) {
     assert_true(count < environment_max - 1);
     entries[count++] = *entry;
@@ -73,8 +81,10 @@ _Noreturn static void become(const char *const *arguments, const char *const *en
   _exit(exec_failed);
 }
 
-static pid_t spawn(const char *const *arguments, const struct api_run_options *options, const int fds[3]) {
+pid_t api_spawn_on(const char *const *arguments, const struct api_run_options *options, const int fds[3]) {
+  static const struct api_run_options plain;
   const char *environment[environment_max];
+  if (options == NULL) options = &plain;
   make_environment(options, environment);
   pid_t parent = getpid(), pid = fork();
   assert_true(pid >= 0);
@@ -116,14 +126,12 @@ static char *memory_text(int fd, size_t *ret_size) {
 }
 
 void api_run(const char *const *arguments, const struct api_run_options *options, struct api_run *ret_run) {
-  static const struct api_run_options plain;
-  if (options == NULL) options = &plain;
-  cleanup(guard_close) int in = memory_file(options->input);
+  cleanup(guard_close) int in = memory_file(options != NULL ? options->input : NULL);
   cleanup(guard_close) int out = memory_file(NULL);
   cleanup(guard_close) int err = memory_file(NULL);
   const int fds[3] = {in, out, err};
   size_t err_size;
-  *ret_run = (struct api_run){.code = api_wait_exit(spawn(arguments, options, fds))};
+  *ret_run = (struct api_run){.code = api_wait_exit(api_spawn_on(arguments, options, fds))};
   ret_run->out = memory_text(out, &ret_run->out_size);
   ret_run->err = memory_text(err, &err_size);
 }
@@ -145,7 +153,6 @@ void api_orbitctl(const struct api_run_options *options, struct api_run *ret_run
 
 pid_t api_spawn(const char *const *arguments, const struct api_run_options *options, const char *out_path,
                 const char *err_path) {
-  static const struct api_run_options plain;
   cleanup(guard_close) int in = open("/dev/null", O_RDONLY | O_CLOEXEC);
   cleanup(guard_close) int out =
       open(out_path != NULL ? out_path : "/dev/null", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
@@ -153,7 +160,7 @@ pid_t api_spawn(const char *const *arguments, const struct api_run_options *opti
       open(err_path != NULL ? err_path : "/dev/null", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   const int fds[3] = {in, out, err};
   assert_true(in >= 0 && out >= 0 && err >= 0);
-  return spawn(arguments, options != NULL ? options : &plain, fds);
+  return api_spawn_on(arguments, options, fds);
 }
 
 /* ---- The data directory ---- */
@@ -279,6 +286,7 @@ int api_server_stop(struct api_server *server, int signal_number) {
   assert_int_equal(kill(server->pid, signal_number), 0);
   int code = api_wait_exit(server->pid);
   server->pid = 0;
+  if (code != 0 && code != 128 + signal_number) print_log(server);
   return code;
 }
 

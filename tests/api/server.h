@@ -57,6 +57,8 @@ void api_orbitctl(const struct api_run_options *options, struct api_run *ret_run
 /* Starts a program with stdout and stderr going to files (NULL: /dev/null), and returns. */
 pid_t api_spawn(const char *const *arguments, const struct api_run_options *options, const char *out_path,
                 const char *err_path);
+/* The same with stdin, stdout and stderr as given, for instance a terminal. The caller closes them. */
+pid_t api_spawn_on(const char *const *arguments, const struct api_run_options *options, const int fds[3]);
 /* Waits for its end: exit code, or 128 + signal. What has not ended within api_wait_ms_max is killed. */
 int api_wait_exit(pid_t pid);
 

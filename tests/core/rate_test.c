@@ -79,12 +79,35 @@ static void an_idle_queue_gives_its_burst_and_no_more(void **state) {
   assert_int_equal(at_once, 5);
 }
 
+/* A new rate takes over what the old one owed, but no more than a full burst of its own. */
+static void a_changed_rate_caps_what_is_owed(void **state) {
+  (void)state;
+  static const struct {
+    uint64_t tasks, per_ms, burst;
+    int64_t rate_at, expected; /* at time 1,000,000 */
+  } rows[] = {
+      {10, 1000, 2, 0, 0},
+      {10, 1000, 2, 1100000, 1100000},
+      {10, 1000, 2, 1200000, 1200000},
+      {10, 1000, 2, 1200001, 1200000},
+      {10, 1000, 0, INT64_MAX, 1100000},
+      {0, 0, 0, 5000000, 5000000}, /* no rate: nothing to cap by */
+      {1, UINT64_MAX, 2, 7, 7},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    struct queue queue = queue_with(rows[i].tasks, rows[i].per_ms, rows[i].burst);
+    queue.rate_at = rows[i].rate_at;
+    assert_int_equal(rate_changed_us(&queue, 1000000), rows[i].expected);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(no_rate_never_waits),
       cmocka_unit_test(next_and_after),
       cmocka_unit_test(no_window_passes_the_limit),
       cmocka_unit_test(an_idle_queue_gives_its_burst_and_no_more),
+      cmocka_unit_test(a_changed_rate_caps_what_is_owed),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

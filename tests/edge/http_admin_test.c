@@ -21,9 +21,9 @@ static struct target_text target_of(const char *collection, const char *id, cons
 
 /* ---- Queues ---- */
 
-#define QUEUE(revision, paused, more)                                                                      \
-  "{\"id\":\"@1\",\"namespace_id\":\"" NAMESPACE_A "\",\"name\":\"mails\",\"revision\":\"" revision        \
-  "\",\"paused\":" paused "," more "}"
+#define QUEUE(revision, paused, more)                                                                                       \
+  "{\"id\":\"@1\",\"namespace_id\":\"" NAMESPACE_A "\",\"name\":\"mails\",\"revision\":\"" revision "\",\"paused\":" paused \
+  "," more "}"
 #define ANSWER(object) "{\"request_id\":\"@i\",\"data\":{\"queue\":" object "}}"
 
 static void test_queue_life(void **state) {
@@ -31,7 +31,8 @@ static void test_queue_life(void **state) {
   struct slot_texts seen = {{""}};
   static const char create[] = "{\"name\":\"mails\",\"max_unfinished\":10,\"rate\":{\"tasks\":5,\"per_ms\":1000,\"burst\":2}}";
   admin(server, "POST", "q", "/v1/queues", create);
-  static const char rated[] = "\"max_unfinished\":10,\"key_concurrency\":1,\"rate\":{\"tasks\":5,\"per_ms\":1000,\"burst\":2},\"lease_ms\":30000";
+  static const char rated[] =
+      "\"max_unfinished\":10,\"key_concurrency\":1,\"rate\":{\"tasks\":5,\"per_ms\":1000,\"burst\":2},\"lease_ms\":30000";
   char created[512];
   (void)snprintf(created, sizeof created, ANSWER(QUEUE("1", "false", "%s")), rated);
   expect_body(&reply, 201, created, &seen);
@@ -40,12 +41,14 @@ static void test_queue_life(void **state) {
   struct target_text pause = target_of("queues", id, ":pause"), resume = target_of("queues", id, ":resume");
   /* Defaults written out are the same request. */
   admin(server, "POST", "q", "/v1/queues",
-        "{\"lease_ms\":30000,\"key_concurrency\":1,\"rate\":{\"burst\":2,\"tasks\":5,\"per_ms\":1000},\"max_unfinished\":10,\"name\":\"mails\"}");
+        "{\"lease_ms\":30000,\"key_concurrency\":1,\"rate\":{\"burst\":2,\"tasks\":5,\"per_ms\":1000},\"max_unfinished\":10,"
+        "\"name\":\"mails\"}");
   expect_body(&reply, 200, created, &seen);
   admin(server, "POST", "q", "/v1/queues", "{\"name\":\"mails\"}");
   expect_refusal(&reply, 409, "IDEMPOTENCY_CONFLICT", NULL);
 
-  admin(server, "PATCH", "p", one.text, "{\"expected_revision\":\"1\",\"rate\":null,\"max_unfinished\":null,\"max_running\":3}");
+  admin(server, "PATCH", "p", one.text,
+        "{\"expected_revision\":\"1\",\"rate\":null,\"max_unfinished\":null,\"max_running\":3}");
   expect_body(&reply, 200, ANSWER(QUEUE("2", "false", "\"max_running\":3,\"key_concurrency\":1,\"lease_ms\":30000")), &seen);
   admin(server, "PATCH", "p-2", one.text, "{\"expected_revision\":\"1\",\"name\":\"x\"}");
   expect_refusal(&reply, 409, "STATE_CONFLICT", "/expected_revision");
@@ -66,8 +69,9 @@ static void test_queue_life(void **state) {
   }
   client_read(&server->fixture, TOKEN_ADMIN, one.text, &reply); /* manage implies read */
   expect_body(&reply, 200,
-              ANSWER(QUEUE("4", "false", "\"max_running\":3,\"key_concurrency\":1,\"lease_ms\":30000,\"counts\":{\"WAITING\":0,\"LEASED\":0,"
-                                         "\"RUNNING\":0,\"NEEDS_REVIEW\":0,\"SUCCEEDED\":0,\"FAILED\":0,\"CANCELLED\":0}")),
+              ANSWER(QUEUE("4", "false",
+                           "\"max_running\":3,\"key_concurrency\":1,\"lease_ms\":30000,\"counts\":{\"WAITING\":0,\"LEASED\":0,"
+                           "\"RUNNING\":0,\"NEEDS_REVIEW\":0,\"SUCCEEDED\":0,\"FAILED\":0,\"CANCELLED\":0}")),
               &seen);
 }
 
@@ -85,15 +89,17 @@ static void test_queue_counts(void **state) {
   text_keep(seen.text[1], slot_chars, oldest);
 #define ROW(id, limit, waiting, cancelled, oldest)                                                                        \
   "{\"id\":\"" id "\",\"namespace_id\":\"" NAMESPACE_A "\",\"name\":\"queue\",\"revision\":\"1\",\"paused\":false," limit \
-  "\"key_concurrency\":1,\"lease_ms\":30000,\"counts\":{\"WAITING\":" waiting ",\"LEASED\":0,\"RUNNING\":0,"              \
+  "\"key_concurrency\":1,\"lease_ms\":30000,\"counts\":{\"WAITING\":" waiting                                             \
+  ",\"LEASED\":0,\"RUNNING\":0,"                                                                                          \
   "\"NEEDS_REVIEW\":0,\"SUCCEEDED\":0,\"FAILED\":0,\"CANCELLED\":" cancelled "}" oldest "}"
   client_read(&server->fixture, TOKEN_PEOPLE, "/v1/queues/" QUEUE_A, &reply);
   expect_body(&reply, 200, ANSWER(ROW(QUEUE_A, "", "2", "1", ",\"oldest_waiting_at\":\"@1\"")), &seen);
   client_read(&server->fixture, TOKEN_PEOPLE, "/v1/queues", &reply);
-  expect_body(&reply, 200,
-              "{\"request_id\":\"@i\",\"data\":{\"items\":[" ROW(QUEUE_A, "", "2", "1", ",\"oldest_waiting_at\":\"@1\"") "," ROW(
-                  QUEUE_B, "\"max_unfinished\":1,", "0", "0", "") "]}}",
-              &seen);
+  expect_body(
+      &reply, 200,
+      "{\"request_id\":\"@i\",\"data\":{\"items\":[" ROW(QUEUE_A, "", "2", "1", ",\"oldest_waiting_at\":\"@1\"") "," ROW(
+          QUEUE_B, "\"max_unfinished\":1,", "0", "0", "") "]}}",
+      &seen);
 #undef ROW
 }
 
@@ -165,7 +171,8 @@ static void test_queue_reach(void **state) {
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     if (cases[i].body == NULL) client_read(&server->fixture, cases[i].token, cases[i].target, &reply);
     else client_write(&server->fixture, cases[i].method, cases[i].token, "r", cases[i].target, cases[i].body, &reply);
-    if (reply.status != cases[i].status) fail_msg("%s %s by %s: %s", cases[i].method, cases[i].target, cases[i].token, reply_body(&reply));
+    if (reply.status != cases[i].status)
+      fail_msg("%s %s by %s: %s", cases[i].method, cases[i].target, cases[i].token, reply_body(&reply));
   }
   client_read(&server->fixture, TOKEN_PEOPLE_B, "/v1/queues", &reply);
   assert_int_equal(count_of(&reply, "{\"id\":\""), 1);
@@ -216,11 +223,12 @@ enum { racers = 40, places = 10 };
 /* Exactly as many as there is room for, and a repeat of an accepted one still gets its answer. */
 static void test_full_queue(void **state) {
   struct server *server = *state;
-  char body[512], key[32], accepted_key[32] = "", id[id_chars + 1] = "";
+  char body[1024], key[32], accepted_key[32] = "", id[id_chars + 1] = "";
   int fds[racers];
   unsigned accepted = 0, refused = 0;
   admin(server, "POST", "q", "/v1/queues", "{\"name\":\"ten\",\"max_unfinished\":10}");
-  (void)snprintf(body, sizeof body, "{\"queue_id\":\"%s\",%s", reply_text(&reply, "id"), strstr(SUBMISSION(QUEUE_A, "{}"), "\"handler\""));
+  (void)snprintf(body, sizeof body, "{\"queue_id\":\"%s\",%s", reply_text(&reply, "id"),
+                 strstr(SUBMISSION(QUEUE_A, "{}"), "\"handler\""));
   for (unsigned i = 0; i < racers; i++) fds[i] = client_connect(&server->fixture);
   for (unsigned i = 0; i < racers; i++) {
     (void)snprintf(key, sizeof key, "race-%u", i);
@@ -267,7 +275,8 @@ static void test_applications(void **state) {
               "\",\"name\":\"Läden\",\"revision\":\"1\",\"max_unfinished\":1,\"disabled\":false}}}",
               &seen);
   struct target_text one = target_of("applications", seen.text[1], "");
-  (void)snprintf(body, sizeof body, "{\"application_id\":\"%s\",\"permissions\":[\"tasks:submit\",\"tasks:read\"]}", seen.text[1]);
+  (void)snprintf(body, sizeof body, "{\"application_id\":\"%s\",\"permissions\":[\"tasks:submit\",\"tasks:read\"]}",
+                 seen.text[1]);
   admin(server, "POST", "c", "/v1/credentials", body);
   assert_int_equal(reply.status, 201);
   text_keep(token, sizeof token, reply_text(&reply, "token"));
@@ -308,8 +317,10 @@ static void test_namespaces(void **state) {
   struct slot_texts seen = {{""}};
   char token[128];
   static const char pattern[] =
-      "{\"request_id\":\"@i\",\"data\":{\"namespace\":{\"id\":\"@1\",\"name\":\"shop\"},\"application\":{\"id\":\"@2\",\"namespace_id\":\"@1\","
-      "\"name\":\"admin\",\"revision\":\"1\",\"disabled\":false},\"credential\":{\"id\":\"@i\",\"namespace_id\":\"@1\",\"application_id\":\"@2\","
+      "{\"request_id\":\"@i\",\"data\":{\"namespace\":{\"id\":\"@1\",\"name\":\"shop\"},\"application\":{\"id\":\"@2\","
+      "\"namespace_id\":\"@1\","
+      "\"name\":\"admin\",\"revision\":\"1\",\"disabled\":false},\"credential\":{\"id\":\"@i\",\"namespace_id\":\"@1\","
+      "\"application_id\":\"@2\","
       "\"name\":\"admin\",\"permissions\":[\"admin\"],\"revoked\":false,\"revision\":\"1\"}%s}}";
   char expected[1024];
   client_post(&server->fixture, TOKEN_ROOT, "n", "/v1/namespaces", "{\"name\":\"shop\"}", &reply);
@@ -337,7 +348,8 @@ static void test_namespaces(void **state) {
   expect_refusal(&reply, 403, "PERMISSION_DENIED", NULL);
   client_post(&server->fixture, TOKEN_ROOT, "m", "/v1/namespaces", "{\"name\":\"\"}", &reply);
   expect_refusal(&reply, 400, "INVALID_ARGUMENT", "/name");
-  static const char *const reads[] = {"/v1/tasks", "/v1/queues", "/v1/applications", "/v1/credentials", "/v1/audit", "/metrics"};
+  static const char *const reads[] = {"/v1/tasks",       "/v1/queues", "/v1/applications",
+                                      "/v1/credentials", "/v1/audit",  "/metrics"};
   for (size_t i = 0; i < sizeof reads / sizeof reads[0]; i++) {
     client_read(&server->fixture, TOKEN_ROOT, reads[i], &reply);
     expect_refusal(&reply, 403, "PERMISSION_DENIED", NULL);
@@ -357,15 +369,17 @@ static void test_audit(void **state) {
   submit_task(server, "audit", seen.text[9]);
   client_post(&server->fixture, TOKEN_PEOPLE, "c", task_target(seen.text[9], ":cancel").text, "{\"reason\":\"r\"}", &reply);
   text_keep(seen.text[1], slot_chars, id);
-#define RECORD(target, action, more) \
-  "{\"id\":\"@i\",\"target_id\":\"" target "\",\"operation_id\":\"@i\",\"actor_id\":\"0000018bcfe568000000000000000c14\",\"action\":\"" \
-  action "\",\"created_at\":\"@t\"" more "}"
-#define PAUSED RECORD("@1", "queue.pause", ",\"reason\":\"Wartung\",\"before\":{\"revision\":\"1\"},\"after\":{\"revision\":\"2\"}")
+#define RECORD(target, action, more)                                                                  \
+  "{\"id\":\"@i\",\"target_id\":\"" target                                                            \
+  "\",\"operation_id\":\"@i\",\"actor_id\":\"0000018bcfe568000000000000000c14\",\"action\":\"" action \
+  "\",\"created_at\":\"@t\"" more "}"
+#define PAUSED \
+  RECORD("@1", "queue.pause", ",\"reason\":\"Wartung\",\"before\":{\"revision\":\"1\"},\"after\":{\"revision\":\"2\"}")
 #define MADE RECORD("@1", "queue.create", ",\"after\":{\"revision\":\"1\"}")
   client_read(&server->fixture, TOKEN_ADMIN, "/v1/audit", &reply);
   expect_body(&reply, 200,
-              "{\"request_id\":\"@i\",\"data\":{\"items\":[" RECORD("@2", "application.create", ",\"after\":{\"revision\":\"1\"}") "," PAUSED
-              "," MADE "]}}",
+              "{\"request_id\":\"@i\",\"data\":{\"items\":[" RECORD(
+                  "@2", "application.create", ",\"after\":{\"revision\":\"1\"}") "," PAUSED "," MADE "]}}",
               &seen);
   (void)snprintf(target, sizeof target, "/v1/audit?target_id=%s&limit=1", id);
   client_read(&server->fixture, TOKEN_ADMIN, target, &reply);

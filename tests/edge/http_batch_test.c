@@ -1,20 +1,23 @@
-/* POST /v1/tasks:batch: an answer per item in order, identities shared with the single route, one commit, and bodies that are none. */
+/* POST /v1/tasks:batch: an answer per item in order, identities shared with the single route, one commit, and bodies that are
+ * none. */
 #define REPLY_BYTES (4 * 1024 * 1024)
 #include "edge/http_people.h"
 
 static struct reply reply;
 
-#define FIELDS(queue, more)                                                                                              \
-  "\"queue_id\":\"" queue "\",\"handler\":\"h\",\"handler_version\":\"1\",\"payload_version\":\"1\",\"payload\":{},"     \
+#define FIELDS(queue, more)                                                                  \
+  "\"queue_id\":\"" queue                                                                    \
+  "\",\"handler\":\"h\",\"handler_version\":\"1\",\"payload_version\":\"1\",\"payload\":{}," \
   "\"task_timeout_ms\":60000" more "}"
 #define ITEM(key) "{\"idempotency_key\":\"" key "\"," FIELDS(QUEUE_A, "")
 #define ITEM_IN(queue, key) "{\"idempotency_key\":\"" key "\"," FIELDS(queue, "")
 #define ITEM_WITH(key, more) "{\"idempotency_key\":\"" key "\"," FIELDS(QUEUE_A, more)
 
-#define TASK(slot, queue)                                                                                                        \
-  "\"task\":{\"id\":\"" slot "\",\"namespace_id\":\"@i\",\"queue_id\":\"" queue "\",\"state\":\"WAITING\",\"revision\":\"1\","   \
-  "\"handler\":\"h\",\"handler_version\":\"1\",\"payload_version\":\"1\",\"payload\":{},\"available_at\":\"@0\","                \
-  "\"deadline_at\":\"@t\",\"recovery_safety\":\"RECONCILE_ONLY\",\"retry\":{\"max_attempts\":1,\"initial_delay_ms\":0,"          \
+#define TASK(slot, queue)                                                                                               \
+  "\"task\":{\"id\":\"" slot "\",\"namespace_id\":\"@i\",\"queue_id\":\"" queue                                         \
+  "\",\"state\":\"WAITING\",\"revision\":\"1\","                                                                        \
+  "\"handler\":\"h\",\"handler_version\":\"1\",\"payload_version\":\"1\",\"payload\":{},\"available_at\":\"@0\","       \
+  "\"deadline_at\":\"@t\",\"recovery_safety\":\"RECONCILE_ONLY\",\"retry\":{\"max_attempts\":1,\"initial_delay_ms\":0," \
   "\"max_delay_ms\":0,\"attempt_timeout_ms\":60000},\"attempt_count\":0,\"created_at\":\"@0\",\"updated_at\":\"@0\"}"
 
 static void post_batch(struct server *server, const char *body) {
@@ -36,8 +39,11 @@ static void test_items(void **state) {
   struct server *server = *state;
   struct slot_texts seen = {{""}}, again = {{""}};
   static const char body[] =
-      "{\"items\":[" ITEM("one") "," ITEM_IN(QUEUE_B, "two") "," ITEM_IN(QUEUE_B, "full") "," ITEM("one") "," ITEM_WITH("one", ",\"priority\":3")
-      "," ITEM_WITH("bad", ",\"priority\":10") "," ITEM_IN(QUEUE_C, "far") ",{" FIELDS(QUEUE_A, "") "," ITEM("last") "]}";
+      "{\"items\":[" ITEM("one") "," ITEM_IN(QUEUE_B, "two") "," ITEM_IN(QUEUE_B, "full") "," ITEM("one") "," ITEM_WITH(
+          "one", ",\"priority\":3") "," ITEM_WITH("bad",
+                                                  ",\"priority\":10") "," ITEM_IN(QUEUE_C,
+                                                                                  "far") ",{" FIELDS(QUEUE_A,
+                                                                                                     "") "," ITEM("last") "]}";
   post_batch(server, body);
   without_messages(&reply);
   expect_body(&reply, 200,
@@ -119,7 +125,8 @@ static void test_item_refusals(void **state) {
   char body[2048], key[16];
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     (void)snprintf(key, sizeof key, "good-%zu", i);
-    (void)snprintf(body, sizeof body, "{\"items\":[%s,{\"idempotency_key\":\"%s\"," FIELDS(QUEUE_A, "") "]}", cases[i].item, key);
+    (void)snprintf(body, sizeof body, "{\"items\":[%s,{\"idempotency_key\":\"%s\"," FIELDS(QUEUE_A, "") "]}", cases[i].item,
+                   key);
     post_batch(server, body);
     assert_int_equal(reply.status, 200);
     if (count_of(&reply, "{\"status\":400,") != 1 || count_of(&reply, "{\"status\":201,") != 1 ||
@@ -173,8 +180,11 @@ static void test_large_payloads(void **state) {
   buffer_init(&body, 2 * http_batch_body_bytes_max);
   buffer_append_text(&body, "{\"items\":[");
   for (unsigned i = 0; i < items; i++) {
-    buffer_append_format(&body, "%s{\"idempotency_key\":\"k-%u\",\"queue_id\":\"" QUEUE_A "\",\"handler\":\"h\",\"handler_version\":\"1\","
-                         "\"payload_version\":\"1\",\"task_timeout_ms\":1,\"payload\":\"", i > 0 ? "," : "", i);
+    buffer_append_format(&body,
+                         "%s{\"idempotency_key\":\"k-%u\",\"queue_id\":\"" QUEUE_A
+                         "\",\"handler\":\"h\",\"handler_version\":\"1\","
+                         "\"payload_version\":\"1\",\"task_timeout_ms\":1,\"payload\":\"",
+                         i > 0 ? "," : "", i);
     size_t chars = document_bytes_max - 2 + (i == 1); /* the second is one byte too large */
     for (size_t j = 0; j < chars; j++) buffer_append_char(&body, (char)('a' + i));
     buffer_append_text(&body, "\"}");
@@ -191,7 +201,8 @@ static void test_large_payloads(void **state) {
 
 /* The header is not used here: none is needed, and none is judged. */
 static void test_header(void **state) {
-  static const char *const headers[] = {"", "Idempotency-Key: k\r\n", "Idempotency-Key: k\r\nIdempotency-Key: k\r\n", "Idempotency-Key: a b\r\n"};
+  static const char *const headers[] = {"", "Idempotency-Key: k\r\n", "Idempotency-Key: k\r\nIdempotency-Key: k\r\n",
+                                        "Idempotency-Key: a b\r\n"};
   static const char body[] = "{\"items\":[" ITEM("header") "]}";
   struct server *server = *state;
   char text[2048];

@@ -1,12 +1,12 @@
-/* Cancel over HTTP at every step of a task's life; late reports after a review; and that one truthful outcome comes of a cancel that
- * races with a report. */
+/* Cancel over HTTP at every step of a task's life; late reports after a review; and that one truthful outcome comes of a cancel
+ * that races with a report. */
 #include "edge/http_people.h"
 
 static struct reply reply;
 
 #define CANCEL "{\"reason\":\"not wanted any more\"}"
-#define REVIEW                                                                                                   \
-  "{\"expected_revision\":\"4\",\"reason\":\"r\",\"evidence_ref\":\"e\",\"execution_settled\":true,"             \
+#define REVIEW                                                                                       \
+  "{\"expected_revision\":\"4\",\"reason\":\"r\",\"evidence_ref\":\"e\",\"execution_settled\":true," \
   "\"outcome\":\"FAILED\",\"result\":{}}"
 
 static void cancel(struct server *server, const char *id, const char *key, const char *body) {
@@ -29,14 +29,16 @@ static void test_waiting(void **state) {
   struct slot_texts seen = {{""}};
   submit_task(server, "waiting", id);
   cancel(server, id, "c", CANCEL);
-  expect_body(&reply, 200,
-              "{\"request_id\":\"@i\",\"data\":{\"task\":{\"id\":\"@0\",\"namespace_id\":\"@i\",\"queue_id\":\"@i\",\"state\":\"CANCELLED\","
-              "\"revision\":\"2\",\"handler\":\"h\",\"handler_version\":\"1\",\"payload_version\":\"1\",\"payload\":{},"
-              "\"available_at\":\"@t\",\"deadline_at\":\"@t\",\"recovery_safety\":\"RECONCILE_ONLY\",\"retry\":{\"max_attempts\":1,"
-              "\"initial_delay_ms\":0,\"max_delay_ms\":0,\"attempt_timeout_ms\":60000},\"attempt_count\":0,"
-              "\"cancel_requested_at\":\"@1\",\"completed_at\":\"@1\",\"created_at\":\"@t\",\"updated_at\":\"@1\"},"
-              "\"audit_id\":\"@2\",\"applied\":true,\"deduplicated\":false}}",
-              &seen);
+  expect_body(
+      &reply, 200,
+      "{\"request_id\":\"@i\",\"data\":{\"task\":{\"id\":\"@0\",\"namespace_id\":\"@i\",\"queue_id\":\"@i\",\"state\":"
+      "\"CANCELLED\","
+      "\"revision\":\"2\",\"handler\":\"h\",\"handler_version\":\"1\",\"payload_version\":\"1\",\"payload\":{},"
+      "\"available_at\":\"@t\",\"deadline_at\":\"@t\",\"recovery_safety\":\"RECONCILE_ONLY\",\"retry\":{\"max_attempts\":1,"
+      "\"initial_delay_ms\":0,\"max_delay_ms\":0,\"attempt_timeout_ms\":60000},\"attempt_count\":0,"
+      "\"cancel_requested_at\":\"@1\",\"completed_at\":\"@1\",\"created_at\":\"@t\",\"updated_at\":\"@1\"},"
+      "\"audit_id\":\"@2\",\"applied\":true,\"deduplicated\":false}}",
+      &seen);
   assert_string_equal(seen.text[0], id);
   text_keep(audit, sizeof audit, seen.text[2]);
   cancel(server, id, "other", CANCEL);
@@ -82,7 +84,8 @@ static void test_running(void **state) {
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     (void)snprintf(key, sizeof key, "running-%zu", i);
     client_submit(&server->fixture, TOKEN_PEOPLE, key,
-                  "{\"queue_id\":\"" QUEUE_A "\",\"handler\":\"h\",\"handler_version\":\"1\",\"payload_version\":\"1\",\"payload\":{},"
+                  "{\"queue_id\":\"" QUEUE_A
+                  "\",\"handler\":\"h\",\"handler_version\":\"1\",\"payload_version\":\"1\",\"payload\":{},"
                   "\"task_timeout_ms\":60000,\"retry\":{\"max_attempts\":5},\"recovery_safety\":\"IDEMPOTENT\"}",
                   &reply);
     text_keep(id, sizeof id, reply_text(&reply, "id"));

@@ -25,14 +25,14 @@
 #define QUEUE_A "0000018bcfe568000000000000000a01"
 #define QUEUE_B "0000018bcfe568000000000000000a02"
 #define QUEUE_C "0000018bcfe568000000000000000b01" /* of the other namespace */
-#define TOKEN_ALL "orbit_all"     /* submit and read, every queue */
-#define TOKEN_READ "orbit_read"   /* read only */
-#define TOKEN_SCOPED "orbit_b"    /* submit and read, queue B only */
-#define TOKEN_WORK "orbit_work"   /* consume, every queue */
-#define TOKEN_OTHER "orbit_other" /* submit and read in another namespace */
+#define TOKEN_ALL "orbit_all"                      /* submit and read, every queue */
+#define TOKEN_READ "orbit_read"                    /* read only */
+#define TOKEN_SCOPED "orbit_b"                     /* submit and read, queue B only */
+#define TOKEN_WORK "orbit_work"                    /* consume, every queue */
+#define TOKEN_OTHER "orbit_other"                  /* submit and read in another namespace */
 
-#define TOKEN_PEOPLE "orbit_people" /* all that is about tasks, every queue */
-#define TOKEN_PEOPLE_B "orbit_people_b" /* the same, queue B only */
+#define TOKEN_PEOPLE "orbit_people"             /* all that is about tasks, every queue */
+#define TOKEN_PEOPLE_B "orbit_people_b"         /* the same, queue B only */
 #define TOKEN_PEOPLE_OTHER "orbit_people_other" /* the same in the other namespace */
 #define TOKEN_ADMIN "orbit_admin"
 #define TOKEN_ADMIN_OTHER "orbit_admin_other"

@@ -28,11 +28,11 @@ static unsigned list_rows(struct server *server, const char *token, const char *
   return count_of(&reply, "{\"id\":\"");
 }
 
-#define SUMMARY_HEAD(id, revision, state)                                                                                       \
-  "{\"id\":\"" id "\",\"namespace_id\":\"@i\",\"queue_id\":\"" QUEUE_A "\",\"state\":\"" state "\",\"revision\":\"" revision    \
+#define SUMMARY_HEAD(id, revision, state)                                                                                    \
+  "{\"id\":\"" id "\",\"namespace_id\":\"@i\",\"queue_id\":\"" QUEUE_A "\",\"state\":\"" state "\",\"revision\":\"" revision \
   "\",\"handler\":\"h\",\"handler_version\":\"1\",\"payload_version\":\"1\","
-#define SUMMARY_POLICY                                                                                                          \
-  "\"available_at\":\"@t\",\"deadline_at\":\"@t\",\"recovery_safety\":\"RECONCILE_ONLY\",\"retry\":{\"max_attempts\":1,"        \
+#define SUMMARY_POLICY                                                                                                   \
+  "\"available_at\":\"@t\",\"deadline_at\":\"@t\",\"recovery_safety\":\"RECONCILE_ONLY\",\"retry\":{\"max_attempts\":1," \
   "\"initial_delay_ms\":0,\"max_delay_ms\":0,\"attempt_timeout_ms\":60000},"
 
 /* No payload, result or retry_of; newest first. */
@@ -50,16 +50,19 @@ static void test_rows(void **state) {
               &reply);
   assert_int_equal(reply.status, 200);
   worker_bye(server);
-  client_post(&server->fixture, TOKEN_PEOPLE, "r", task_target(id, ":retry").text,
-              "{\"expected_revision\":\"5\",\"reason\":\"r\",\"evidence_ref\":\"e\",\"safe_to_retry\":true,\"task_timeout_ms\":60000}",
-              &reply);
+  client_post(
+      &server->fixture, TOKEN_PEOPLE, "r", task_target(id, ":retry").text,
+      "{\"expected_revision\":\"5\",\"reason\":\"r\",\"evidence_ref\":\"e\",\"safe_to_retry\":true,\"task_timeout_ms\":60000}",
+      &reply);
   assert_int_equal(reply.status, 201);
   client_read(&server->fixture, TOKEN_PEOPLE, "/v1/tasks", &reply);
   expect_body(&reply, 200,
-              "{\"request_id\":\"@i\",\"data\":{\"items\":[" SUMMARY_HEAD("@1", "1", "WAITING") "\"business_key\":\"order 7\"," SUMMARY_POLICY
-              "\"attempt_count\":0,\"created_at\":\"@t\",\"updated_at\":\"@t\"}," SUMMARY_HEAD("@2", "5", "FAILED")
-              "\"business_key\":\"order 7\"," SUMMARY_POLICY
-              "\"attempt_count\":1,\"completed_at\":\"@3\",\"created_at\":\"@t\",\"updated_at\":\"@3\"}]}}",
+              "{\"request_id\":\"@i\",\"data\":{\"items\":[" SUMMARY_HEAD(
+                  "@1", "1", "WAITING") "\"business_key\":\"order 7\"," SUMMARY_POLICY
+                                        "\"attempt_count\":0,\"created_at\":\"@t\",\"updated_at\":\"@t\"}," SUMMARY_HEAD(
+                                            "@2", "5", "FAILED") "\"business_key\":\"order 7\"," SUMMARY_POLICY
+                                                                 "\"attempt_count\":1,\"completed_at\":\"@3\",\"created_at\":"
+                                                                 "\"@t\",\"updated_at\":\"@3\"}]}}",
               &seen);
   assert_string_equal(seen.text[2], id);
 }
@@ -200,7 +203,8 @@ static void submit_thousand(struct server *server, const char *prefix) {
   buffer_init(&body, http_batch_body_bytes_max);
   buffer_append_text(&body, "{\"items\":[");
   for (unsigned i = 0; i < thousand; i++)
-    buffer_append_format(&body, "%s{\"idempotency_key\":\"%s-%u\",%s", i > 0 ? "," : "", prefix, i, &SUBMISSION(QUEUE_A, "{}")[1]);
+    buffer_append_format(&body, "%s{\"idempotency_key\":\"%s-%u\",%s", i > 0 ? "," : "", prefix, i,
+                         &SUBMISSION(QUEUE_A, "{}")[1]);
   buffer_append_text(&body, "]}");
   buffer_append_char(&body, '\0');
   client_post(&server->fixture, TOKEN_PEOPLE, "unused", "/v1/tasks:batch", (const char *)body.data, &reply);
@@ -224,7 +228,8 @@ static void count_page(void) {
   }
 }
 
-/* Reads all pages; while each is read, page_rows tasks (every `step`th from first on) are being cancelled and one is submitted. */
+/* Reads all pages; while each is read, page_rows tasks (every `step`th from first on) are being cancelled and one is submitted.
+ */
 static void walk_while_changing(struct server *server, const char *filter, unsigned first, unsigned step) {
   char target[2048], cursor[1100] = "", key[64];
   unsigned victim = first, page = 0;
@@ -236,7 +241,8 @@ static void walk_while_changing(struct server *server, const char *filter, unsig
       client_send_write(changes, "POST", TOKEN_PEOPLE, "c", task_target(thousand_ids[victim], ":cancel").text, CANCEL);
     (void)snprintf(key, sizeof key, "new-%u%s", page, filter);
     client_send_write(changes, "POST", TOKEN_PEOPLE, key, "/v1/tasks", SUBMISSION(QUEUE_A, "{}"));
-    (void)snprintf(target, sizeof target, "/v1/tasks?limit=%d%s%s%s", page_rows, filter, cursor[0] != '\0' ? "&cursor=" : "", cursor);
+    (void)snprintf(target, sizeof target, "/v1/tasks?limit=%d%s%s%s", page_rows, filter, cursor[0] != '\0' ? "&cursor=" : "",
+                   cursor);
     client_read(&server->fixture, TOKEN_PEOPLE, target, &reply);
     assert_int_equal(reply.status, 200);
     count_page();
@@ -290,8 +296,10 @@ static void test_large_rows(void **state) {
                (struct command){.kind = COMMAND_FINISH,
                                 .operation = worker_operation("task.finish", &ref),
                                 .as.finish = {.ref = ref,
-                                              .report = {.outcome = OUTCOME_FAILED, .error_code = bytes_text("LARGE"),
-                                                         .error_details = buffer_bytes(&details), .identity = ref.message_id}}},
+                                              .report = {.outcome = OUTCOME_FAILED,
+                                                         .error_code = bytes_text("LARGE"),
+                                                         .error_details = buffer_bytes(&details),
+                                                         .identity = ref.message_id}}},
                &answer);
     assert_true(answer.as.worker.applied);
   }

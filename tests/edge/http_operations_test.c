@@ -1,13 +1,13 @@
-/* What was done to a task, over HTTP: operations page by page, its events as stored; and who may see and do what on every route about
- * tasks, where what is out of reach looks like what is not there. */
+/* What was done to a task, over HTTP: operations page by page, its events as stored; and who may see and do what on every route
+ * about tasks, where what is out of reach looks like what is not there. */
 #include "edge/http_people.h"
 
 static struct reply reply;
 
-#define REVIEW                                                                                                   \
-  "{\"expected_revision\":\"4\",\"reason\":\"r\",\"evidence_ref\":\"e\",\"execution_settled\":true,"             \
+#define REVIEW                                                                                       \
+  "{\"expected_revision\":\"4\",\"reason\":\"r\",\"evidence_ref\":\"e\",\"execution_settled\":true," \
   "\"outcome\":\"FAILED\",\"result\":{}}"
-#define RETRY                                                                                                    \
+#define RETRY \
   "{\"expected_revision\":\"5\",\"reason\":\"r\",\"evidence_ref\":\"e\",\"safe_to_retry\":true,\"task_timeout_ms\":60000}"
 #define CANCEL "{\"reason\":\"r\"}"
 
@@ -129,8 +129,10 @@ static void test_parameters(void **state) {
   client_read(&server->fixture, TOKEN_PEOPLE, target, &reply);
   expect_refusal(&reply, 400, "INVALID_ARGUMENT", "cursor");
   char text[1024];
-  (void)snprintf(text, sizeof text, "GET /v1/tasks/%s/operations HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer " TOKEN_PEOPLE
-                 "\r\nIdempotency-Key: k\r\n\r\n", id);
+  (void)snprintf(text, sizeof text,
+                 "GET /v1/tasks/%s/operations HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer " TOKEN_PEOPLE
+                 "\r\nIdempotency-Key: k\r\n\r\n",
+                 id);
   client_exchange(&server->fixture, text, &reply);
   expect_refusal(&reply, 400, "INVALID_ARGUMENT", "Idempotency-Key");
 }
@@ -153,9 +155,9 @@ static void test_operations_of_another(void **state) {
 /* ---- Events ---- */
 
 static void test_events(void **state) {
-  static const char *const types[] = {"task.accepted",        "task.leased",   "task.started",   "attempt.result",
-                                      "task.review_required", "task.reviewed", "audit.recorded", "task.retried",
-                                      "audit.recorded"};
+  static const char *const types[] = {"task.accepted",  "task.leased",          "task.started",
+                                      "attempt.result", "task.review_required", "task.reviewed",
+                                      "audit.recorded", "task.retried",         "audit.recorded"};
   enum { type_count = sizeof types / sizeof types[0], page_rows = 4 };
   struct server *server = *state;
   char id[id_chars + 1], target[2048], cursor[1100] = "";
@@ -164,7 +166,8 @@ static void test_events(void **state) {
   worker_hello(server, "h", "1");
   live_a_life(server, "events", id);
   for (bool more = true; more;) {
-    (void)snprintf(target, sizeof target, "/v1/tasks/%s/events?limit=%d%s%s", id, page_rows, seen > 0 ? "&cursor=" : "", cursor);
+    (void)snprintf(target, sizeof target, "/v1/tasks/%s/events?limit=%d%s%s", id, page_rows, seen > 0 ? "&cursor=" : "",
+                   cursor);
     client_read(&server->fixture, TOKEN_PEOPLE, target, &reply);
     assert_int_equal(reply.status, 200);
     for (const char *row = reply_body(&reply); (row = strstr(row, "{\"position\":\"")) != NULL; row++) {

@@ -1,5 +1,5 @@
-/* What the tests of people's routes share, on top of the server of http_fixture.h: a worker without a socket that makes tasks fail,
- * doubt and succeed, writes of any size, a restart as after a crash, and answers compared with patterns. */
+/* What the tests of people's routes share, on top of the server of http_fixture.h: a worker without a socket that makes tasks
+ * fail, doubt and succeed, writes of any size, a restart as after a crash, and answers compared with patterns. */
 #ifndef ORBIT_TESTS_EDGE_HTTP_PEOPLE_H
 #define ORBIT_TESTS_EDGE_HTTP_PEOPLE_H
 
@@ -10,9 +10,9 @@ struct server {
   struct http *http;
   struct outbox outbox; /* the worker's */
   struct session_gauge gauge;
-  struct principal who; /* the worker's */
-  struct push *assignment;   /* the newest; NULL: none since the last was taken */
-  struct push *cancel;       /* the newest task.cancel; NULL: none */
+  struct principal who;    /* the worker's */
+  struct push *assignment; /* the newest; NULL: none since the last was taken */
+  struct push *cancel;     /* the newest task.cancel; NULL: none */
   unsigned messages;
 };
 
@@ -138,8 +138,9 @@ static inline struct attempt_ref worker_take(struct server *server) {
 static inline struct operation worker_operation(const char *name, const struct attempt_ref *ref) {
   static const struct secret secret = {{7}};
   struct id namespace_id = fixture_id(0x100);
-  return (struct operation){.identity = identity_make(&secret, &namespace_id, name, &ref->attempt_id, bytes_of(&ref->message_id, 16)),
-                            .digest = ref->message_id};
+  return (struct operation){
+      .identity = identity_make(&secret, &namespace_id, name, &ref->attempt_id, bytes_of(&ref->message_id, 16)),
+      .digest = ref->message_id};
 }
 
 static inline void worker_start(struct server *server, struct attempt_ref ref) {
@@ -149,7 +150,8 @@ static inline void worker_start(struct server *server, struct attempt_ref ref) {
              &answer);
 }
 
-static inline struct worker_result worker_report(struct server *server, struct attempt_ref ref, enum outcome outcome, bool retryable) {
+static inline struct worker_result worker_report(struct server *server, struct attempt_ref ref, enum outcome outcome,
+                                                 bool retryable) {
   static const struct secret secret = {{8}};
   struct report report = {.outcome = outcome,
                           .retryable = retryable,
@@ -229,8 +231,8 @@ static inline bool slot_matches(struct slot_texts *texts, unsigned number, const
   return strlen(slot) == size && memcmp(slot, at, size) == 0;
 }
 
-/* Where text departs from pattern; NULL: nowhere. In a pattern @i is any id, @t any time, @d any digits, @c any cursor or token,
- * and @0 to @9 an id or time that is the same wherever the slot stands. */
+/* Where text departs from pattern; NULL: nowhere. In a pattern @i is any id, @t any time, @d any digits, @c any cursor or
+ * token, and @0 to @9 an id or time that is the same wherever the slot stands. */
 static inline const char *text_departs(const char *text, const char *pattern, struct slot_texts *texts) {
   for (; *pattern != '\0'; pattern++) {
     if (*pattern != '@') {
@@ -239,8 +241,11 @@ static inline const char *text_departs(const char *text, const char *pattern, st
       continue;
     }
     char kind = *++pattern;
-    const char *letters = kind == 'i' ? "0123456789abcdef" : kind == 't' ? "0123456789-T:.Z" : kind == 'd' ? "0123456789"
-                          : kind == 'c' ? "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_-" : "0123456789abcdef-T:.Z";
+    const char *letters = kind == 'i'   ? "0123456789abcdef"
+                          : kind == 't' ? "0123456789-T:.Z"
+                          : kind == 'd' ? "0123456789"
+                          : kind == 'c' ? "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_-"
+                                        : "0123456789abcdef-T:.Z";
     size_t size = span_of(text, letters);
     if (size == 0 || (kind == 'i' && size != id_chars) || (kind == 't' && text[size - 1] != 'Z')) return text;
     if (kind >= '0' && kind <= '9' && !slot_matches(texts, (unsigned)(kind - '0'), text, size)) return text;

@@ -1,5 +1,5 @@
-/* Review and manual retry over HTTP: the two examples field by field, every field rule at its boundary with the task untouched, what
- * states and revisions allow, races, repeats after a restart. */
+/* Review and manual retry over HTTP: the two examples field by field, every field rule at its boundary with the task untouched,
+ * what states and revisions allow, races, repeats after a restart. */
 #define REPLY_BYTES (1024 * 1024)
 #include "edge/http_people.h"
 
@@ -7,24 +7,24 @@ static struct reply reply; /* large */
 
 /* ---- The two examples ---- */
 
-#define EXAMPLE_TASK                                                                                                          \
-  "{\"queue_id\":\"" QUEUE_A                                                                                                  \
-  "\",\"handler\":\"object.prepare\",\"handler_version\":\"v1\",\"payload_version\":\"v1\","                                  \
-  "\"payload\":{\"object_ref\":\"objects/input\",\"sequence\":9007199254740993},\"business_key\":\"object:operation-001\","   \
+#define EXAMPLE_TASK                                                                                                        \
+  "{\"queue_id\":\"" QUEUE_A                                                                                                \
+  "\",\"handler\":\"object.prepare\",\"handler_version\":\"v1\",\"payload_version\":\"v1\","                                \
+  "\"payload\":{\"object_ref\":\"objects/input\",\"sequence\":9007199254740993},\"business_key\":\"object:operation-001\"," \
   "\"task_timeout_ms\":60000,\"retry\":{\"attempt_timeout_ms\":10000}}"
 
-#define EXAMPLE_REVIEW                                                                                          \
-  "{\"expected_revision\":\"4\",\"reason\":\"已核实旧执行全部结束，操作未完成\","                               \
-  "\"evidence_ref\":\"evidence:reconciliation-001\",\"execution_settled\":true,\"outcome\":\"FAILED\","         \
+#define EXAMPLE_REVIEW                                                                                  \
+  "{\"expected_revision\":\"4\",\"reason\":\"已核实旧执行全部结束，操作未完成\","       \
+  "\"evidence_ref\":\"evidence:reconciliation-001\",\"execution_settled\":true,\"outcome\":\"FAILED\"," \
   "\"result\":{\"confirmed\":true,\"sequence\":9007199254740993}}"
 /* The same meaning in other order and with white space. */
-#define EXAMPLE_REVIEW_AGAIN                                                                                    \
-  "{ \"result\" : { \"sequence\":9007199254740993, \"confirmed\":true },\"outcome\":\"FAILED\","                \
-  "\"execution_settled\":true,\"evidence_ref\":\"evidence:reconciliation-001\","                                \
+#define EXAMPLE_REVIEW_AGAIN                                                                     \
+  "{ \"result\" : { \"sequence\":9007199254740993, \"confirmed\":true },\"outcome\":\"FAILED\"," \
+  "\"execution_settled\":true,\"evidence_ref\":\"evidence:reconciliation-001\","                 \
   "\"reason\":\"\\u5df2核实旧执行全部结束，操作未完成\",\"expected_revision\":\"4\"}"
 
-#define EXAMPLE_RETRY                                                                                                   \
-  "{\"expected_revision\":\"5\",\"reason\":\"已核实旧执行不会继续产生效果，允许重新执行\","                             \
+#define EXAMPLE_RETRY                                                                                            \
+  "{\"expected_revision\":\"5\",\"reason\":\"已核实旧执行不会继续产生效果，允许重新执行\"," \
   "\"evidence_ref\":\"evidence:safe-retry-001\",\"safe_to_retry\":true,\"task_timeout_ms\":60000}"
 
 #define EXAMPLE_WORK                                                                                                        \
@@ -34,37 +34,44 @@ static struct reply reply; /* large */
   "\"retry\":{\"max_attempts\":1,\"initial_delay_ms\":0,\"max_delay_ms\":0,\"attempt_timeout_ms\":10000},"
 #define EXAMPLE_OWNER "\"namespace_id\":\"0000018bcfe568000000000000000100\",\"queue_id\":\"" QUEUE_A "\","
 
-/* Slots: 0 task, 1 audit of the review, 2 its time, 3 its operation, 4 child, 5 audit of the retry, 6 its time, 7 its operation. */
-#define REVIEWED(deduplicated)                                                                                               \
-  "{\"request_id\":\"@i\",\"data\":{\"task\":{\"id\":\"@0\"," EXAMPLE_OWNER "\"state\":\"FAILED\",\"revision\":\"5\","       \
-  EXAMPLE_WORK "\"attempt_count\":1,\"result\":{\"confirmed\":true,\"sequence\":9007199254740993},\"completed_at\":\"@2\","  \
+/* Slots: 0 task, 1 audit of the review, 2 its time, 3 its operation, 4 child, 5 audit of the retry, 6 its time, 7 its
+ * operation. */
+#define REVIEWED(deduplicated)                                                                                 \
+  "{\"request_id\":\"@i\",\"data\":{\"task\":{\"id\":\"@0\"," EXAMPLE_OWNER                                    \
+  "\"state\":\"FAILED\",\"revision\":\"5\"," EXAMPLE_WORK                                                      \
+  "\"attempt_count\":1,\"result\":{\"confirmed\":true,\"sequence\":9007199254740993},\"completed_at\":\"@2\"," \
   "\"created_at\":\"@t\",\"updated_at\":\"@2\"},\"audit_id\":\"@1\",\"deduplicated\":" deduplicated "}}"
-#define RETRIED(deduplicated)                                                                                             \
-  "{\"request_id\":\"@i\",\"data\":{\"source_task_id\":\"@0\",\"task\":{\"id\":\"@4\"," EXAMPLE_OWNER                     \
-  "\"state\":\"WAITING\",\"revision\":\"1\"," EXAMPLE_WORK "\"attempt_count\":0,\"created_at\":\"@6\",\"updated_at\":\"@6\"," \
+#define RETRIED(deduplicated)                                                                         \
+  "{\"request_id\":\"@i\",\"data\":{\"source_task_id\":\"@0\",\"task\":{\"id\":\"@4\"," EXAMPLE_OWNER \
+  "\"state\":\"WAITING\",\"revision\":\"1\"," EXAMPLE_WORK                                            \
+  "\"attempt_count\":0,\"created_at\":\"@6\",\"updated_at\":\"@6\","                                  \
   "\"retry_of\":\"@0\"},\"audit_id\":\"@5\",\"deduplicated\":" deduplicated "}}"
 
 #define CREDENTIAL_PEOPLE "0000018bcfe568000000000000000c11"
-#define RETRY_SUMMARY                                                                                                \
-  "\"id\":\"@5\",\"task_id\":\"@0\",\"operation_id\":\"@7\",\"actor_id\":\"" CREDENTIAL_PEOPLE "\",\"action\":\"task.retry\"," \
+#define RETRY_SUMMARY                                                                          \
+  "\"id\":\"@5\",\"task_id\":\"@0\",\"operation_id\":\"@7\",\"actor_id\":\"" CREDENTIAL_PEOPLE \
+  "\",\"action\":\"task.retry\","                                                              \
   "\"created_at\":\"@6\""
-#define REVIEW_SUMMARY                                                                                               \
-  "\"id\":\"@1\",\"task_id\":\"@0\",\"operation_id\":\"@3\",\"actor_id\":\"" CREDENTIAL_PEOPLE "\",\"action\":\"task.review\"," \
+#define REVIEW_SUMMARY                                                                         \
+  "\"id\":\"@1\",\"task_id\":\"@0\",\"operation_id\":\"@3\",\"actor_id\":\"" CREDENTIAL_PEOPLE \
+  "\",\"action\":\"task.review\","                                                             \
   "\"created_at\":\"@2\""
 
 static void check_operations(struct server *server, struct slot_texts *seen) {
   char target[256];
   client_read(&server->fixture, TOKEN_PEOPLE, task_target(seen->text[0], "/operations?limit=2").text, &reply);
   expect_body(&reply, 200,
-              "{\"request_id\":\"@i\",\"data\":{\"items\":[{" RETRY_SUMMARY "},{" REVIEW_SUMMARY "}],\"next_cursor\":\"@c\"}}", seen);
+              "{\"request_id\":\"@i\",\"data\":{\"items\":[{" RETRY_SUMMARY "},{" REVIEW_SUMMARY "}],\"next_cursor\":\"@c\"}}",
+              seen);
   (void)snprintf(target, sizeof target, "/v1/tasks/%s/operations/%s", seen->text[0], seen->text[5]);
   client_read(&server->fixture, TOKEN_PEOPLE, target, &reply);
-  expect_body(&reply, 200,
-              "{\"request_id\":\"@i\",\"data\":{" RETRY_SUMMARY
-              ",\"reason\":\"已核实旧执行不会继续产生效果，允许重新执行\",\"evidence_ref\":\"evidence:safe-retry-001\","
-              "\"before\":{\"state\":\"FAILED\",\"revision\":\"5\"},"
-              "\"after\":{\"source_task_id\":\"@0\",\"retry_task_id\":\"@4\",\"safe_to_retry\":true,\"task_timeout_ms\":60000}}}",
-              seen);
+  expect_body(
+      &reply, 200,
+      "{\"request_id\":\"@i\",\"data\":{" RETRY_SUMMARY
+      ",\"reason\":\"已核实旧执行不会继续产生效果，允许重新执行\",\"evidence_ref\":\"evidence:safe-retry-001\","
+      "\"before\":{\"state\":\"FAILED\",\"revision\":\"5\"},"
+      "\"after\":{\"source_task_id\":\"@0\",\"retry_task_id\":\"@4\",\"safe_to_retry\":true,\"task_timeout_ms\":60000}}}",
+      seen);
   (void)snprintf(target, sizeof target, "/v1/tasks/%s/operations/%s", seen->text[0], seen->text[1]);
   client_read(&server->fixture, TOKEN_PEOPLE, target, &reply);
   expect_body(&reply, 200,
@@ -175,8 +182,11 @@ static void check_fields(struct server *server, const char *target, const struct
     make_body(&body, members, member_count, &cases[i]);
     (void)snprintf(key, sizeof key, "field-%zu", i);
     client_post(&server->fixture, TOKEN_PEOPLE, key, target, (const char *)body.data, &reply);
-    const char *code = cases[i].status == 409 ? "STATE_CONFLICT" : cases[i].status == 413 ? "PAYLOAD_TOO_LARGE" : "INVALID_ARGUMENT";
-    if (reply.status != cases[i].status) print_error("case %zu: %s %.40s × %u\n", i, cases[i].name, cases[i].value, cases[i].repeat);
+    const char *code = cases[i].status == 409   ? "STATE_CONFLICT"
+                       : cases[i].status == 413 ? "PAYLOAD_TOO_LARGE"
+                                                : "INVALID_ARGUMENT";
+    if (reply.status != cases[i].status)
+      print_error("case %zu: %s %.40s × %u\n", i, cases[i].name, cases[i].value, cases[i].repeat);
     expect_refusal(&reply, cases[i].status, code, cases[i].field);
   }
   buffer_clear(&body);
@@ -186,60 +196,47 @@ static void check_fields(struct server *server, const char *target, const struct
 #define PASSES 409, "/expected_revision"
 
 /* What review and retry have in common. */
-#define COMMON_CASES                                                                                              \
-  {"expected_revision", NULL, 0, REFUSED("expected_revision")},                                                   \
-  {"expected_revision", "\"0\"", 0, REFUSED("expected_revision")},                                                \
-  {"expected_revision", "\"04\"", 0, REFUSED("expected_revision")},                                               \
-  {"expected_revision", "4", 0, REFUSED("expected_revision")},                                                    \
-  {"expected_revision", "\"\"", 0, REFUSED("expected_revision")},                                                 \
-  {"expected_revision", "\"-4\"", 0, REFUSED("expected_revision")},                                               \
-  {"expected_revision", "\"4 \"", 0, REFUSED("expected_revision")},                                               \
-  {"expected_revision", "\"18446744073709551616\"", 0, REFUSED("expected_revision")},                             \
-  {"expected_revision", "null", 0, REFUSED("expected_revision")},                                                 \
-  {"expected_revision", "\"18446744073709551615\"", 0, PASSES},                                                   \
-  {"reason", NULL, 0, REFUSED("reason")},                                                                         \
-  {"reason", "null", 0, REFUSED("reason")},                                                                       \
-  {"reason", "\"\"", 0, REFUSED("reason")},                                                                       \
-  {"reason", " ", 3, REFUSED("reason")},                                                                          \
-  {"reason", "\\n\\t ", 1, REFUSED("reason")},                                                                    \
-  {"reason", "\xE3\x80\x80", 2, REFUSED("reason")}, /* ideographic space */                                       \
-  {"reason", "a\\u0000b", 1, REFUSED("reason")},                                                                  \
-  {"reason", "a", 1024, PASSES},                                                                                  \
-  {"reason", "a", 1025, REFUSED("reason")},                                                                       \
-  {"reason", "字", 1024, PASSES},                                                                                 \
-  {"reason", "字", 1025, REFUSED("reason")},                                                                      \
-  {"reason", "\xF0\x9D\x94\x98", 1024, PASSES}, /* astral */                                                      \
-  {"reason", "\xF0\x9D\x94\x98", 1025, REFUSED("reason")},                                                        \
-  {"reason", "\\ud835\\udd18", 1024, PASSES}, /* the same, escaped */                                             \
-  {"reason", "\\ud835\\udd18", 1025, REFUSED("reason")},                                                          \
-  {"reason", "e\xCC\x81", 512, PASSES}, /* a letter and its accent are two */                                     \
-  {"reason", "e\xCC\x81", 513, REFUSED("reason")},                                                                \
-  {"reason", "\\ud835", 1, REFUSED("reason")},                                                                    \
-  {"evidence_ref", NULL, 0, REFUSED("evidence_ref")},                                                             \
-  {"evidence_ref", "\"\"", 0, REFUSED("evidence_ref")},                                                           \
-  {"evidence_ref", "a b", 1, REFUSED("evidence_ref")},                                                            \
-  {"evidence_ref", " a", 1, REFUSED("evidence_ref")},                                                             \
-  {"evidence_ref", "a\\tb", 1, REFUSED("evidence_ref")},                                                          \
-  {"evidence_ref", "a\\u0007", 1, REFUSED("evidence_ref")},                                                       \
-  {"evidence_ref", "a\\u007f", 1, REFUSED("evidence_ref")},                                                       \
-  {"evidence_ref", "a\\u0085", 1, REFUSED("evidence_ref")},                                                       \
-  {"evidence_ref", "a\\u00a0b", 1, REFUSED("evidence_ref")},                                                      \
-  {"evidence_ref", "a\\u0000", 1, REFUSED("evidence_ref")},                                                       \
-  {"evidence_ref", "a", 512, PASSES},                                                                             \
-  {"evidence_ref", "a", 513, REFUSED("evidence_ref")},                                                            \
-  {"evidence_ref", "字", 512, PASSES},                                                                            \
-  {"evidence_ref", "字", 513, REFUSED("evidence_ref")},                                                           \
-  {"actor_id", "\"" CREDENTIAL_PEOPLE "\"", 0, REFUSED("actor_id")},                                              \
-  {"Reason", "\"x\"", 0, REFUSED("Reason")},                                                                      \
-  {"unknown", "1", 0, REFUSED("unknown")},                                                                        \
-  {"reason\":\"x\",\"unknown", "1", 0, REFUSED("reason")} /* given twice */
+#define COMMON_CASES                                                                                                          \
+  {"expected_revision", NULL, 0, REFUSED("expected_revision")},                                                               \
+      {"expected_revision", "\"0\"", 0, REFUSED("expected_revision")},                                                        \
+      {"expected_revision", "\"04\"", 0, REFUSED("expected_revision")},                                                       \
+      {"expected_revision", "4", 0, REFUSED("expected_revision")},                                                            \
+      {"expected_revision", "\"\"", 0, REFUSED("expected_revision")},                                                         \
+      {"expected_revision", "\"-4\"", 0, REFUSED("expected_revision")},                                                       \
+      {"expected_revision", "\"4 \"", 0, REFUSED("expected_revision")},                                                       \
+      {"expected_revision", "\"18446744073709551616\"", 0, REFUSED("expected_revision")},                                     \
+      {"expected_revision", "null", 0, REFUSED("expected_revision")},                                                         \
+      {"expected_revision", "\"18446744073709551615\"", 0, PASSES}, {"reason", NULL, 0, REFUSED("reason")},                   \
+      {"reason", "null", 0, REFUSED("reason")}, {"reason", "\"\"", 0, REFUSED("reason")},                                     \
+      {"reason", " ", 3, REFUSED("reason")}, {"reason", "\\n\\t ", 1, REFUSED("reason")},                                     \
+      {"reason", "\xE3\x80\x80", 2, REFUSED("reason")}, /* ideographic space */                                               \
+      {"reason", "a\\u0000b", 1, REFUSED("reason")}, {"reason", "a", 1024, PASSES}, {"reason", "a", 1025, REFUSED("reason")}, \
+      {"reason", "字", 1024, PASSES}, {"reason", "字", 1025, REFUSED("reason")},                                              \
+      {"reason", "\xF0\x9D\x94\x98", 1024, PASSES}, /* astral */                                                              \
+      {"reason", "\xF0\x9D\x94\x98", 1025, REFUSED("reason")},                                                                \
+      {"reason", "\\ud835\\udd18", 1024, PASSES}, /* the same, escaped */                                                     \
+      {"reason", "\\ud835\\udd18", 1025, REFUSED("reason")},                                                                  \
+      {"reason", "e\xCC\x81", 512, PASSES}, /* a letter and its accent are two */                                             \
+      {"reason", "e\xCC\x81", 513, REFUSED("reason")}, {"reason", "\\ud835", 1, REFUSED("reason")},                           \
+      {"evidence_ref", NULL, 0, REFUSED("evidence_ref")}, {"evidence_ref", "\"\"", 0, REFUSED("evidence_ref")},               \
+      {"evidence_ref", "a b", 1, REFUSED("evidence_ref")}, {"evidence_ref", " a", 1, REFUSED("evidence_ref")},                \
+      {"evidence_ref", "a\\tb", 1, REFUSED("evidence_ref")}, {"evidence_ref", "a\\u0007", 1, REFUSED("evidence_ref")},        \
+      {"evidence_ref", "a\\u007f", 1, REFUSED("evidence_ref")}, {"evidence_ref", "a\\u0085", 1, REFUSED("evidence_ref")},     \
+      {"evidence_ref", "a\\u00a0b", 1, REFUSED("evidence_ref")}, {"evidence_ref", "a\\u0000", 1, REFUSED("evidence_ref")},    \
+      {"evidence_ref", "a", 512, PASSES}, {"evidence_ref", "a", 513, REFUSED("evidence_ref")},                                \
+      {"evidence_ref", "字", 512, PASSES}, {"evidence_ref", "字", 513, REFUSED("evidence_ref")},                              \
+      {"actor_id", "\"" CREDENTIAL_PEOPLE "\"", 0, REFUSED("actor_id")}, {"Reason", "\"x\"", 0, REFUSED("Reason")},           \
+      {"unknown", "1", 0, REFUSED("unknown")}, {                                                                              \
+    "reason\":\"x\",\"unknown", "1", 0, REFUSED("reason")                                                                     \
+  } /* given twice */
 
 enum { document_chars = document_bytes_max - 2 }; /* within quotes */
 
 static void test_review_fields(void **state) {
   struct server *server = *state;
-  static const struct member members[] = {{"expected_revision", "\"3\""},   {"reason", "\"checked\""}, {"evidence_ref", "\"record:1\""},
-                                          {"execution_settled", "true"},    {"outcome", "\"FAILED\""}, {"result", "{\"a\":1}"}};
+  static const struct member members[] = {{"expected_revision", "\"3\""},   {"reason", "\"checked\""},
+                                          {"evidence_ref", "\"record:1\""}, {"execution_settled", "true"},
+                                          {"outcome", "\"FAILED\""},        {"result", "{\"a\":1}"}};
   static const struct field_case cases[] = {
       COMMON_CASES,
       {"execution_settled", NULL, 0, REFUSED("execution_settled")},
@@ -273,8 +270,11 @@ static void test_review_fields(void **state) {
 
 static void test_retry_fields(void **state) {
   struct server *server = *state;
-  static const struct member members[] = {{"expected_revision", "\"3\""}, {"reason", "\"checked\""}, {"evidence_ref", "\"record:1\""},
-                                          {"safe_to_retry", "true"},      {"task_timeout_ms", "60000"}};
+  static const struct member members[] = {{"expected_revision", "\"3\""},
+                                          {"reason", "\"checked\""},
+                                          {"evidence_ref", "\"record:1\""},
+                                          {"safe_to_retry", "true"},
+                                          {"task_timeout_ms", "60000"}};
   static const struct field_case cases[] = {
       COMMON_CASES,
       {"safe_to_retry", NULL, 0, REFUSED("safe_to_retry")},
@@ -322,11 +322,13 @@ static void test_retry_fields(void **state) {
 
 /* ---- States ---- */
 
-#define REVIEW_BODY(revision)                                                                                       \
-  "{\"expected_revision\":\"" revision "\",\"reason\":\"r\",\"evidence_ref\":\"e\",\"execution_settled\":true,"     \
+#define REVIEW_BODY(revision)                                              \
+  "{\"expected_revision\":\"" revision                                     \
+  "\",\"reason\":\"r\",\"evidence_ref\":\"e\",\"execution_settled\":true," \
   "\"outcome\":\"SUCCEEDED\",\"result\":{}}"
-#define RETRY_BODY(revision)                                                                                        \
-  "{\"expected_revision\":\"" revision "\",\"reason\":\"r\",\"evidence_ref\":\"e\",\"safe_to_retry\":true,"         \
+#define RETRY_BODY(revision)                                           \
+  "{\"expected_revision\":\"" revision                                 \
+  "\",\"reason\":\"r\",\"evidence_ref\":\"e\",\"safe_to_retry\":true," \
   "\"task_timeout_ms\":60000}"
 
 static void expect_both_refused(struct server *server, const char *id, const char *review, const char *retry) {
@@ -472,7 +474,8 @@ static void test_retry_needs_room(void **state) {
   client_post(fixture, TOKEN_PEOPLE, "c", task_target(second, ":cancel").text, "{\"reason\":\"r\"}", &reply);
   assert_int_equal(reply.status, 200);
   client_post(fixture, TOKEN_PEOPLE, "child", retry.text,
-              "{\"expected_revision\":\"2\",\"reason\":\"other\",\"evidence_ref\":\"e\",\"safe_to_retry\":true,\"task_timeout_ms\":70000}",
+              "{\"expected_revision\":\"2\",\"reason\":\"other\",\"evidence_ref\":\"e\",\"safe_to_retry\":true,\"task_timeout_"
+              "ms\":70000}",
               &reply);
   assert_int_equal(reply.status, 201);
   assert_string_equal(reply_text(&reply, "retry_of"), first);

@@ -40,9 +40,9 @@ static inline enum status fake_submit(void *context, struct ticket *ticket, stru
   return STATUS_OK;
 }
 
-static inline enum status fake_check(void *context, const struct id *credential_id) {
+static inline enum status fake_check(void *context, const struct principal *who) {
   struct world *world = context;
-  assert_int_equal(credential_id->bytes[0], 0x77);
+  assert_int_equal(who->credential_id.bytes[0], 0x77);
   return world->revoked ? STATUS_UNAUTHENTICATED : STATUS_OK;
 }
 

@@ -55,14 +55,21 @@ static struct id reach(struct world *world, enum task_state state, bool uncertai
   if (state == TASK_LEASED) return id;
   world_start(world, ret_push);
   switch (state) {
-    case TASK_NEEDS_REVIEW: world_advance_ms(world, lease_ms_default); break;
-    case TASK_SUCCEEDED: (void)world_report(world, ret_push, OUTCOME_SUCCEEDED, false); break;
-    case TASK_FAILED: (void)world_report(world, ret_push, OUTCOME_FAILED, false); break;
+    case TASK_NEEDS_REVIEW:
+      world_advance_ms(world, lease_ms_default);
+      break;
+    case TASK_SUCCEEDED:
+      (void)world_report(world, ret_push, OUTCOME_SUCCEEDED, false);
+      break;
+    case TASK_FAILED:
+      (void)world_report(world, ret_push, OUTCOME_FAILED, false);
+      break;
     case TASK_CANCELLED:
       assert_int_equal(cancel(world, &id, "before").status, STATUS_OK);
       (void)world_report(world, ret_push, OUTCOME_CANCELLED, false);
       break;
-    default: break;
+    default:
+      break;
   }
   (void)world_take(world, MAIL_ENDED, 0), (void)world_take(world, MAIL_CANCEL, 0);
   return id;
@@ -222,13 +229,14 @@ static void a_second_cancel_applies_nothing(void **context) {
     if (states[i] == TASK_RUNNING) (void)world_report(world, &push, OUTCOME_CANCELLED, false);
     seq = journal_last_seq(world->journal);
     world_restart(world);
-    seq++; /* node.started */
+    seq++;                                           /* node.started */
     struct answer again = cancel(world, &id, "one"); /* the pinned answers, though the task may have ended */
     assert_true(again.status == STATUS_OK && again.deduplicated && again.applied && id_equal(&again.audit_id, &first.audit_id));
     assert_int_equal(again.as.task.state, states[i]);
     assert_int_equal(again.as.task.revision, first.as.task.revision);
     again = cancel(world, &id, "two");
-    assert_true(again.status == STATUS_OK && again.deduplicated && !again.applied && id_equal(&again.audit_id, &second.audit_id));
+    assert_true(again.status == STATUS_OK && again.deduplicated && !again.applied &&
+                id_equal(&again.audit_id, &second.audit_id));
     assert_int_equal(again.as.task.state, states[i]);
     assert_int_equal(journal_last_seq(world->journal), seq);
     struct command other = world_cancel(world, &id, "one");
@@ -278,7 +286,9 @@ static void refused_where_it_does_not_belong(void **context) {
 
 /* ---- races within one tick ---- */
 
-static bool told_once(struct world *world) { return world_count(world, MAIL_CANCEL, 0) + world_count(world, MAIL_ENDED, 0) == 1; }
+static bool told_once(struct world *world) {
+  return world_count(world, MAIL_CANCEL, 0) + world_count(world, MAIL_ENDED, 0) == 1;
+}
 
 /* Both orders of cancel and what the worker asks at the same instant. */
 static void races_with_the_worker(void **context) {

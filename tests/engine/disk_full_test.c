@@ -1,4 +1,5 @@
-/* The disk is full: new work is refused, what runs is reported and cancelled out of the reserve, and all goes on when there is room. */
+/* The disk is full: new work is refused, what runs is reported and cancelled out of the reserve, and all goes on when there is
+ * room. */
 #include "engine/world.h"
 
 #include <signal.h>
@@ -139,7 +140,7 @@ static void the_reserve_ends_too(void **context) {
   struct command cancel = world_cancel(world, &running.id, "c");
   assert_int_equal(world_do(world, &cancel).status, STATUS_UNAVAILABLE);
   assert_int_equal(world_task(world, &running.id).state, TASK_RUNNING); /* reads pass */
-  struct command renew = world_ref(world, COMMAND_RENEW, &push); /* and what costs nothing */
+  struct command renew = world_ref(world, COMMAND_RENEW, &push);        /* and what costs nothing */
   assert_int_equal(world_do(world, &renew).status, STATUS_OK);
   world->now_us += 20000000; /* a timer comes: it must wait, without spinning */
   assert_false(world_tick_once(world));

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "engine/internal.h"
+#include "state/internal.h"
 
 static int open_world(void **context) {
   struct world *world = malloc(sizeof *world);
@@ -195,7 +196,9 @@ static void requeues_and_restarts_keep_the_turns(void **context) {
         world_start(world, &held);
         (void)world_report(world, &held, OUTCOME_FAILED, true);
         break;
-      case 2: finish(world, &held); break;
+      case 2:
+        finish(world, &held);
+        break;
       default:
         world_restart(world);
         (void)world_hello(world, 1, 100);
@@ -207,6 +210,30 @@ static void requeues_and_restarts_keep_the_turns(void **context) {
     if (next == NULL) return assert_int_equal(queue.counts[TASK_WAITING], 0);
     held = *next;
   }
+}
+
+/* Keys and handlers that nobody uses any more are forgotten. */
+static void nothing_is_left_of_what_is_over(void **context) {
+  struct world *world = *context;
+  enum { many = 100 };
+  struct task tasks[many];
+  char texts[many][16];
+  (void)world_hello(world, 1, 10);
+  for (unsigned i = 0; i < many; i++) {
+    (void)snprintf(texts[i], sizeof texts[i], "t%u", i);
+    tasks[i] = submit(world, texts[i], i % 3 != 0 ? texts[i / 4] : "shared", i % 2 != 0 ? "h" : texts[i]);
+  }
+  const struct state *state = world->engine->state;
+  assert_true(state->keys.live > 10 && state->buckets.live > 50 && state->turns.live > 0);
+  world_bye(world, 1);
+  for (unsigned i = 0; i < many; i++) {
+    struct task task = world_task(world, &tasks[i].id);
+    cancel(world, &task);
+  }
+  assert_int_equal(state->keys.live, 0);
+  assert_int_equal(state->turns.live, 0);
+  assert_int_equal(state->buckets.live, 0);
+  assert_int_equal(state->instances.live, 0);
 }
 
 /* ---- max_running ---- */
@@ -407,7 +434,8 @@ static void count_event(void *context, const struct event *event) {
     counting->tasks[counting->count++].keyed = event->body.task_accepted.concurrency_key.size != 0;
     return;
   }
-  bool leased = event->type == EVENT_task_leased, ended = event->type == EVENT_attempt_ended || event->type == EVENT_attempt_result;
+  bool leased = event->type == EVENT_task_leased,
+       ended = event->type == EVENT_attempt_ended || event->type == EVENT_attempt_result;
   if (!leased && !ended) return;
   while (i < counting->count && !id_equal(&counting->tasks[i].id, &event->stream)) i++;
   assert_true(i < counting->count && counting->tasks[i].held == ended);
@@ -418,8 +446,8 @@ static void count_event(void *context, const struct event *event) {
   if (counting->keyed > counting->most_keyed) counting->most_keyed = counting->keyed;
 }
 
-/* Random work under max_running 4 and key_concurrency 2: counted again from the log alone, neither was ever passed, and both were reached;
- * and when the work is done nothing is left over. */
+/* Random work under max_running 4 and key_concurrency 2: counted again from the log alone, neither was ever passed, and both
+ * were reached; and when the work is done nothing is left over. */
 static void limits_hold_together(void **context) {
   struct world *world = *context;
   uint64_t seed = test_seed();
@@ -467,6 +495,7 @@ int main(void) {
       ROW(a_handler_without_workers_blocks_nobody),
       ROW(a_key_keeps_the_order),
       ROW(requeues_and_restarts_keep_the_turns),
+      ROW(nothing_is_left_of_what_is_over),
       ROW(never_more_than_max_running),
       ROW(many_ends_in_one_tick_fill_as_many_places),
       ROW(a_rate_is_kept_exactly),

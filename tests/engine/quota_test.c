@@ -157,8 +157,8 @@ static void items_fail_one_by_one(void **context) {
   items[5].command.as.submit.queue_id.bytes[0] ^= 1; /* no such queue */
   items[6].command = items[4].command;               /* the same identity twice in one batch */
   items[7].command.as.submit.available_at = world->now_us + INT64_C(3600000000);
-  world_identify(world, &items[7].command, "late");  /* after its deadline */
-  items[8].answer.status = STATUS_INVALID_ARGUMENT;  /* refused by whoever read it */
+  world_identify(world, &items[7].command, "late"); /* after its deadline */
+  items[8].answer.status = STATUS_INVALID_ARGUMENT; /* refused by whoever read it */
   items[8].answer.fault.status = STATUS_INVALID_ARGUMENT;
   items[9].command = submission(world, 3, &world->narrow_queue_id);
   items[9].command.as.submit.priority = 5;
@@ -170,12 +170,26 @@ static void items_fail_one_by_one(void **context) {
   journal_stats(world->journal, &after);
   assert_int_equal(after.commits - before.commits, 1);
   static const enum status expected[] = {
-      STATUS_OK,        STATUS_OK, STATUS_OK,
+      STATUS_OK,
+      STATUS_OK,
+      STATUS_OK,
       STATUS_OK, /* known from the single route */
-      STATUS_OK,        STATUS_NOT_FOUND, STATUS_OK,
-      STATUS_INVALID_ARGUMENT, STATUS_INVALID_ARGUMENT, STATUS_IDEMPOTENCY_CONFLICT,
-      STATUS_OK,        STATUS_OK, STATUS_OK, STATUS_OK, STATUS_OK,
-      STATUS_QUEUE_FULL, STATUS_QUEUE_FULL, STATUS_QUEUE_FULL, STATUS_QUEUE_FULL, STATUS_QUEUE_FULL,
+      STATUS_OK,
+      STATUS_NOT_FOUND,
+      STATUS_OK,
+      STATUS_INVALID_ARGUMENT,
+      STATUS_INVALID_ARGUMENT,
+      STATUS_IDEMPOTENCY_CONFLICT,
+      STATUS_OK,
+      STATUS_OK,
+      STATUS_OK,
+      STATUS_OK,
+      STATUS_OK,
+      STATUS_QUEUE_FULL,
+      STATUS_QUEUE_FULL,
+      STATUS_QUEUE_FULL,
+      STATUS_QUEUE_FULL,
+      STATUS_QUEUE_FULL,
   };
   for (unsigned i = 0; i < 20; i++) {
     assert_int_equal(items[i].answer.status, expected[i]);
@@ -220,12 +234,9 @@ static void a_thousand_items_are_one_commit(void **context) {
 int main(void) {
 #define ROW(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
   const struct CMUnitTest tests[] = {
-      ROW(forty_race_for_ten_places),
-      ROW(an_application_has_its_share),
-      ROW(what_needs_review_counts),
-      ROW(a_retry_counts_for_the_original_application),
-      ROW(items_fail_one_by_one),
-      ROW(a_thousand_items_are_one_commit),
+      ROW(forty_race_for_ten_places), ROW(an_application_has_its_share),
+      ROW(what_needs_review_counts),  ROW(a_retry_counts_for_the_original_application),
+      ROW(items_fail_one_by_one),     ROW(a_thousand_items_are_one_commit),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

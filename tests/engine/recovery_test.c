@@ -22,7 +22,8 @@ static int close_world(void **context) {
   return 0;
 }
 
-static struct answer review(struct world *world, const struct id *task_id, uint64_t revision, enum outcome outcome, const char *key) {
+static struct answer review(struct world *world, const struct id *task_id, uint64_t revision, enum outcome outcome,
+                            const char *key) {
   struct command command = world_review(world, task_id, revision, outcome, key);
   return world_do(world, &command);
 }
@@ -105,7 +106,8 @@ static void a_review_needs_the_present_revision(void **context) {
     assert_string_equal(answer.fault.field, "/expected_revision");
   }
   assert_int_equal(journal_last_seq(world->journal), seq);
-  assert_int_equal(review(world, &push.task_id, 4, OUTCOME_FAILED, "r").status, STATUS_OK); /* the same key: nothing was kept of it */
+  assert_int_equal(review(world, &push.task_id, 4, OUTCOME_FAILED, "r").status,
+                   STATUS_OK); /* the same key: nothing was kept of it */
   assert_int_equal(review(world, &push.task_id, 5, OUTCOME_FAILED, "r2").status, STATUS_STATE_CONFLICT); /* it is over */
 }
 
@@ -198,7 +200,8 @@ static void two_reviews_at_once(void **context) {
   world_do_all(world, commands, answers, 3);
   assert_true(answers[0].status == STATUS_OK && answers[0].created);
   assert_int_equal(answers[1].status, STATUS_STATE_CONFLICT);
-  assert_true(answers[2].status == STATUS_OK && answers[2].deduplicated && id_equal(&answers[2].audit_id, &answers[0].audit_id));
+  assert_true(answers[2].status == STATUS_OK && answers[2].deduplicated &&
+              id_equal(&answers[2].audit_id, &answers[0].audit_id));
   assert_int_equal(world_task(world, &push.task_id).state, TASK_FAILED);
 }
 
@@ -238,7 +241,8 @@ static void the_child_is_the_same_work_with_new_times(void **context) {
   assert_true(answer.status == STATUS_OK && answer.created);
   assert_true(id_equal(&answer.source_task_id, &original.id));
   const struct task *child = &answer.as.task;
-  assert_true(child->is_retry && !child->retried && child->state == TASK_WAITING && child->revision == 1 && child->attempt_count == 0);
+  assert_true(child->is_retry && !child->retried && child->state == TASK_WAITING && child->revision == 1 &&
+              child->attempt_count == 0);
   assert_true(child->created_at == world->now_us && child->available_at == world->now_us);
   assert_int_equal(child->deadline_at, world->now_us + 60000000);
   assert_int_equal(child->start_deadline_at, 0); /* times are never handed down */
@@ -259,7 +263,8 @@ static void the_child_is_the_same_work_with_new_times(void **context) {
   assert_int_equal(journal_reader_new(world->journal, &reader), STATUS_OK);
   struct event event = read_event(reader, history, child->accepted_seq);
   const struct event_task_accepted *texts = &event.body.task_accepted;
-  assert_true(bytes_equal(texts->payload, bytes_text("{\"n\":1.10}")) && bytes_equal(texts->business_key, bytes_text("order-7")) &&
+  assert_true(bytes_equal(texts->payload, bytes_text("{\"n\":1.10}")) &&
+              bytes_equal(texts->business_key, bytes_text("order-7")) &&
               bytes_equal(texts->concurrency_key, bytes_text("account-7")) && bytes_equal(texts->handler, bytes_text("h")) &&
               bytes_equal(texts->handler_version, bytes_text("v1")) && bytes_equal(texts->payload_version, bytes_text("p1")));
   assert_true(id_equal(&texts->retry_of, &original.id) && id_equal(&texts->audit_id, &answer.audit_id));
@@ -357,12 +362,8 @@ static void what_cannot_be_retried(void **context) {
     int64_t available, start_deadline; /* from now, µs; 0: absent */
     const char *field;
   } rows[] = {
-      {-1000001, 0, "/available_at"},
-      {60000000, 0, "/available_at"},
-      {0, -1, "/start_deadline_at"},
-      {5000000, 4999999, "/start_deadline_at"},
-      {0, 60000001, "/start_deadline_at"},
-      {-1000000, 60000000, NULL},
+      {-1000001, 0, "/available_at"},           {60000000, 0, "/available_at"},      {0, -1, "/start_deadline_at"},
+      {5000000, 4999999, "/start_deadline_at"}, {0, 60000001, "/start_deadline_at"}, {-1000000, 60000000, NULL},
   };
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     command = world_retry(world, &over.id, 4, "t");
@@ -396,7 +397,8 @@ static void a_chain_in_one_tick(void **context) {
   struct answer answers[4];
   world_do_all(world, commands, answers, 4);
   assert_true(answers[0].status == STATUS_OK && answers[1].status == STATUS_OK && answers[1].created);
-  assert_true(answers[2].status == STATUS_OK && answers[2].deduplicated && id_equal(&answers[2].as.task.id, &answers[1].as.task.id));
+  assert_true(answers[2].status == STATUS_OK && answers[2].deduplicated &&
+              id_equal(&answers[2].as.task.id, &answers[1].as.task.id));
   assert_true(id_equal(&answers[2].audit_id, &answers[1].audit_id));
   assert_int_equal(answers[3].status, STATUS_STATE_CONFLICT);
 }

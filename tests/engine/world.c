@@ -29,8 +29,8 @@ static struct event made(struct world *world, enum event_type type, struct id *r
   return *event_list_add(&list, type, ret_id, ret_id, &node);
 }
 
-static struct principal credential(struct world *world, struct commit *commit, struct state *state, const struct id *namespace_id,
-                                   const struct id *application_id, const struct id *scope) {
+static struct principal credential(struct world *world, struct commit *commit, struct state *state,
+                                   const struct id *namespace_id, const struct id *application_id, const struct id *scope) {
   static uint8_t hashes[8][token_hash_bytes]; /* alive until the commit is made */
   static uint8_t next;
   uint8_t *hash = hashes[next % 8];
@@ -53,7 +53,8 @@ static void make_application(struct world *world, struct commit *commit, struct 
   stage(world, commit, state, &event);
 }
 
-static void make_queue(struct world *world, struct commit *commit, struct state *state, struct id *ret_id, uint64_t max_unfinished) {
+static void make_queue(struct world *world, struct commit *commit, struct state *state, struct id *ret_id,
+                       uint64_t max_unfinished) {
   struct event event = made(world, EVENT_queue_created, ret_id);
   event.body.queue_created.namespace_id = world->namespace_id;
   event.body.queue_created.name = bytes_text("queue");
@@ -136,7 +137,8 @@ void world_open(struct world *world) {
 static void go_down(struct world *world) {
   engine_free(world->engine);
   journal_close(world->journal, false);
-  for (uint32_t i = 0; i < world->push_count; i++) world->pushes[i]->mail.kind = (enum mail_kind)0; /* whoever held one still may */
+  for (uint32_t i = 0; i < world->push_count; i++)
+    world->pushes[i]->mail.kind = (enum mail_kind)0; /* whoever held one still may */
 }
 
 void world_close(struct world *world) {
@@ -168,7 +170,8 @@ static void collect(struct world *world) {
 bool world_tick_once(struct world *world) {
   struct fault fault = {0};
   bool busy;
-  if (engine_tick(world->engine, world->now_us, &world->next_us, &busy, &fault) != STATUS_OK) fail_msg("tick: %s", fault.message);
+  if (engine_tick(world->engine, world->now_us, &world->next_us, &busy, &fault) != STATUS_OK)
+    fail_msg("tick: %s", fault.message);
   collect(world);
   return busy || world->next_us <= world->now_us;
 }
@@ -268,10 +271,8 @@ struct command world_finish(struct world *world, const struct push *assign, enum
   struct command command = world_ref(world, COMMAND_RENEW, assign);
   command.kind = COMMAND_FINISH;
   command.as.finish.report = (struct report){.outcome = outcome, .retryable = retryable};
-  if (outcome == OUTCOME_SUCCEEDED)
-    command.as.finish.report.result = lasting("{\"done\":true}");
-  else
-    command.as.finish.report.error_code = lasting("E");
+  if (outcome == OUTCOME_SUCCEEDED) command.as.finish.report.result = lasting("{\"done\":true}");
+  else command.as.finish.report.error_code = lasting("E");
   world_identify(world, &command, "");
   return command;
 }
@@ -279,7 +280,8 @@ struct command world_finish(struct world *world, const struct push *assign, enum
 struct command world_hello_command(struct world *world, uint64_t session, uint32_t capacity) {
   static const struct handler_offer offer = {{(const uint8_t *)"h", 1}, {(const uint8_t *)"v1", 2}};
   struct command command = {.kind = COMMAND_HELLO, .who = world->who, .session = session};
-  command.as.hello = (struct hello_command){.queue_ids = &world->queue_id, .queue_count = 1, .handlers = &offer, .handler_count = 1, .capacity = capacity};
+  command.as.hello = (struct hello_command){
+      .queue_ids = &world->queue_id, .queue_count = 1, .handlers = &offer, .handler_count = 1, .capacity = capacity};
   memset(command.as.hello.instance_id.bytes, (int)(session % 250) + 1, id_bytes);
   return command;
 }

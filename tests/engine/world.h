@@ -1,5 +1,5 @@
-/* A whole Orbit without sockets and without a clock: the real journal in a directory that vanishes, the real engine ticked by hand at the
- * times that a test names. Producers and workers are function calls. */
+/* A whole Orbit without sockets and without a clock: the real journal in a directory that vanishes, the real engine ticked by
+ * hand at the times that a test names. Producers and workers are function calls. */
 #ifndef ORBIT_TESTS_ENGINE_WORLD_H
 #define ORBIT_TESTS_ENGINE_WORLD_H
 
@@ -16,13 +16,13 @@ struct world {
   struct engine *engine;
   struct outbox outbox;
   int64_t now_us;
-  int64_t next_us;            /* the last tick's next timer */
+  int64_t next_us; /* the last tick's next timer */
   struct id namespace_id, application_id, other_application_id, queue_id, other_queue_id, narrow_queue_id;
   struct principal who, other, narrow; /* all rights; another application's; all rights in narrow_queue_id alone */
   struct principal root;               /* of no namespace */
   struct id_source ids;
-  struct buffer texts;        /* what commands' spans point at */
-  struct push *pushes[4096];  /* what Orbit said by itself, oldest first; owned */
+  struct buffer texts;       /* what commands' spans point at */
+  struct push *pushes[4096]; /* what Orbit said by itself, oldest first; owned */
   uint32_t push_count;
   struct session_gauge gauges[world_workers_max];
 };
@@ -46,13 +46,15 @@ struct command world_ref(struct world *world, enum command_kind kind, const stru
 struct command world_finish(struct world *world, const struct push *assign, enum outcome outcome, bool retryable);
 /* Makes digest and identity of a submit or finish follow from its content, as the edges do; after every change. */
 void world_identify(struct world *world, struct command *command, const char *key);
-void world_identify_operation(struct world *world, struct command *command, const char *key); /* world_commands.c: its part of it */
+void world_identify_operation(struct world *world, struct command *command,
+                              const char *key); /* world_commands.c: its part of it */
 /* A worker says hello: session number n, instance n, handler "h" version "v1" in queue_id. */
 struct answer world_hello(struct world *world, uint64_t session, uint32_t capacity);
 struct command world_hello_command(struct world *world, uint64_t session, uint32_t capacity);
 void world_bye(struct world *world, uint64_t session);
 
-/* The oldest push of this kind for this session (0: any) that was not taken yet; NULL: none. Taken by this; the world owns it. */
+/* The oldest push of this kind for this session (0: any) that was not taken yet; NULL: none. Taken by this; the world owns it.
+ */
 const struct push *world_take(struct world *world, enum mail_kind kind, uint64_t session);
 /* The task as it stands, read through the engine. */
 struct task world_task(struct world *world, const struct id *id);
@@ -64,10 +66,12 @@ void world_forget(struct world *world);
 /* One tick at now_us, whatever waits behind it. True: more waits right now. */
 bool world_tick_once(struct world *world);
 
-/* ---- world_commands.c: what people and producers do to tasks, and administrators to objects; all identified by the key ---- */
+/* ---- world_commands.c: what people and producers do to tasks, and administrators to objects; all identified by the key ----
+ */
 
 struct command world_cancel(struct world *world, const struct id *task_id, const char *key);
-struct command world_review(struct world *world, const struct id *task_id, uint64_t revision, enum outcome outcome, const char *key);
+struct command world_review(struct world *world, const struct id *task_id, uint64_t revision, enum outcome outcome,
+                            const char *key);
 struct command world_retry(struct world *world, const struct id *task_id, uint64_t revision, const char *key);
 /* Without content: fill in, then world_identify. */
 struct command world_queue(struct world *world, enum command_kind kind, const struct id *queue_id);

@@ -11,31 +11,45 @@
 
 static struct id target_of(const struct command *command) {
   switch (command->kind) {
-    case COMMAND_CANCEL: return command->as.cancel.task_id;
-    case COMMAND_REVIEW: return command->as.review.task_id;
-    case COMMAND_RETRY: return command->as.retry.task_id;
-    case COMMAND_APPLICATION_CHANGE: return command->as.application.id;
+    case COMMAND_CANCEL:
+      return command->as.cancel.task_id;
+    case COMMAND_REVIEW:
+      return command->as.review.task_id;
+    case COMMAND_RETRY:
+      return command->as.retry.task_id;
+    case COMMAND_APPLICATION_CHANGE:
+      return command->as.application.id;
     case COMMAND_QUEUE_CHANGE:
     case COMMAND_QUEUE_PAUSE:
-    case COMMAND_QUEUE_RESUME: return command->as.queue.id;
+    case COMMAND_QUEUE_RESUME:
+      return command->as.queue.id;
     case COMMAND_CREDENTIAL_ROTATE:
-    case COMMAND_CREDENTIAL_REVOKE: return command->as.credential.id;
-    default: return (struct id){{0}};
+    case COMMAND_CREDENTIAL_REVOKE:
+      return command->as.credential.id;
+    default:
+      return (struct id){{0}};
   }
 }
 
 static struct id digest_of(const struct command *command) {
   switch (command->kind) {
-    case COMMAND_CANCEL: return cancel_digest(&command->as.cancel);
-    case COMMAND_REVIEW: return review_digest(&command->as.review);
-    case COMMAND_RETRY: return retry_digest(&command->as.retry);
-    case COMMAND_NAMESPACE_CREATE: return namespace_digest(&command->as.namespace_);
+    case COMMAND_CANCEL:
+      return cancel_digest(&command->as.cancel);
+    case COMMAND_REVIEW:
+      return review_digest(&command->as.review);
+    case COMMAND_RETRY:
+      return retry_digest(&command->as.retry);
+    case COMMAND_NAMESPACE_CREATE:
+      return namespace_digest(&command->as.namespace_);
     case COMMAND_APPLICATION_CREATE:
-    case COMMAND_APPLICATION_CHANGE: return application_digest(command->kind, &command->as.application);
+    case COMMAND_APPLICATION_CHANGE:
+      return application_digest(command->kind, &command->as.application);
     case COMMAND_CREDENTIAL_CREATE:
     case COMMAND_CREDENTIAL_ROTATE:
-    case COMMAND_CREDENTIAL_REVOKE: return credential_digest(command->kind, &command->as.credential);
-    default: return queue_digest(command->kind, &command->as.queue);
+    case COMMAND_CREDENTIAL_REVOKE:
+      return credential_digest(command->kind, &command->as.credential);
+    default:
+      return queue_digest(command->kind, &command->as.queue);
   }
 }
 
@@ -55,7 +69,8 @@ struct command world_cancel(struct world *world, const struct id *task_id, const
   return command;
 }
 
-struct command world_review(struct world *world, const struct id *task_id, uint64_t revision, enum outcome outcome, const char *key) {
+struct command world_review(struct world *world, const struct id *task_id, uint64_t revision, enum outcome outcome,
+                            const char *key) {
   struct command command = {.kind = COMMAND_REVIEW, .who = world->who};
   command.as.review = (struct review_command){.task_id = *task_id,
                                               .expected_revision = revision,

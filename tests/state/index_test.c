@@ -223,12 +223,9 @@ static void many_values_of_one_key(void **context) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(an_empty_index_finds_nothing),
-      cmocka_unit_test(random_against_the_model),
-      cmocka_unit_test(all_is_there_during_growth),
-      cmocka_unit_test(growth_is_paid_in_small_steps),
-      cmocka_unit_test(few_left_at_the_far_end),
-      cmocka_unit_test(churn_costs_no_memory),
+      cmocka_unit_test(an_empty_index_finds_nothing), cmocka_unit_test(random_against_the_model),
+      cmocka_unit_test(all_is_there_during_growth),   cmocka_unit_test(growth_is_paid_in_small_steps),
+      cmocka_unit_test(few_left_at_the_far_end),      cmocka_unit_test(churn_costs_no_memory),
       cmocka_unit_test(many_values_of_one_key),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

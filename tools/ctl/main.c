@@ -14,7 +14,14 @@ const char *argp_program_version = "orbitctl " ORBIT_VERSION;
 
 static const struct ctl_command commands[] = {
     {"init", ctl_init, "make a data directory with its first credentials (offline)"},
-    {"task", ctl_task, "submit a task, look at it, follow it"},
+    {"task", ctl_task, "submit, look at, follow, cancel, review and retry tasks"},
+    {"why", ctl_why, "say why a task is not running"},
+    {"queue", ctl_queue, "make, show, change, pause and resume queues"},
+    {"application", ctl_application, "make, show and change applications"},
+    {"credential", ctl_credential, "make, show, rotate and revoke credentials"},
+    {"namespace", ctl_namespace, "make namespaces (root)"},
+    {"audit", ctl_audit, "administrative operations"},
+    {"demo", ctl_demo, "the whole story in one command, drawn as a timeline"},
     {NULL, NULL, NULL},
 };
 

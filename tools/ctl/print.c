@@ -189,19 +189,29 @@ static void measure(struct json *json, uint32_t array, const struct print_column
   }
 }
 
-/* Cuts what may be cut, the widest first; then leaves out columns from the end. */
+/* What the columns take when everything that may be cut is cut. */
+static unsigned least_width(const struct layout *layout, const struct print_column *columns, unsigned count) {
+  unsigned total = 0;
+  for (unsigned i = 0; i < count; i++) {
+    unsigned width = layout->widths[i], cut = columns[i].shrink;
+    if (width != 0) total += (cut != 0 && width > cut ? cut : width) + gap;
+  }
+  return total != 0 ? total - gap : 0;
+}
+
+/* Leaves out columns from the end until the rest fits when cut; then cuts no more than is needed, the widest first. */
 static void fit(struct layout *layout, const struct print_column *columns, unsigned count, unsigned width) {
+  for (unsigned i = count; i-- > 1 && least_width(layout, columns, count) > width;) layout->widths[i] = 0;
   while (total_width(layout, count) > width) {
     unsigned widest = count;
     for (unsigned i = 0; i < count; i++) {
       if (columns[i].shrink == 0 || layout->widths[i] <= columns[i].shrink) continue;
       if (widest == count || layout->widths[i] > layout->widths[widest]) widest = i;
     }
-    if (widest == count) break;
+    if (widest == count) return;
     unsigned over = total_width(layout, count) - width, spare = layout->widths[widest] - columns[widest].shrink;
     layout->widths[widest] -= over < spare ? over : spare;
   }
-  for (unsigned i = count; i-- > 1 && total_width(layout, count) > width;) layout->widths[i] = 0;
 }
 
 static void append_cell(struct buffer *out, const struct print_column *column, unsigned width, struct bytes text,

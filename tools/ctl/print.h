@@ -44,7 +44,8 @@ struct bytes print_value(struct json *json, uint32_t object, const char *path);
 /* Appends text as a terminal may show it: control and direction characters are spelled out. */
 void print_visible(struct buffer *out, struct bytes text);
 
-/* A table of the array's objects. Columns that do not fit are cut where they may be, else left out, the last first. */
+/* A table of the array's objects. Columns that do not fit are left out, the last first; the others are cut where they may be.
+ */
 void print_table(struct buffer *out, const struct print_screen *screen, struct json *json, uint32_t array,
                  const struct print_column *columns, unsigned count);
 /* One object: a line a column that has a value, by the last name of its path. Long documents are cut short. */

@@ -46,8 +46,8 @@ const unsigned task_column_count = sizeof task_columns / sizeof task_columns[0];
 const struct print_column attempt_columns[] = {
     {"number", "#", PRINT_PLAIN, true, 0},
     {"state", "STATE", PRINT_STATE, false, 0},
-    {"decision", "DECISION", PRINT_PLAIN, false, 9},
-    {"error.code", "ERROR", PRINT_PLAIN, false, 9},
+    {"decision", "DECISION", PRINT_PLAIN, false, 0},
+    {"error.code", "ERROR", PRINT_PLAIN, false, 12},
     {"leased_at", "LEASED", PRINT_TIME, false, 0},
     {"finished_at", "FINISHED", PRINT_TIME, false, 0},
     {"delay_ms", "DELAY MS", PRINT_PLAIN, true, 0},
@@ -182,6 +182,14 @@ int ctl_task(int argc, char **argv) {
       {"get", ctl_task_get, "show a task as it stands"},
       {"attempts", ctl_task_attempts, "show what was tried and what came of it"},
       {"watch", ctl_task_watch, "follow a task until it has ended or a person must look at it"},
+      {"list", ctl_task_remote, "tasks, the newest first"},
+      {"cancel", ctl_task_remote, "ask that a task ends; a running attempt's report decides"},
+      {"review", ctl_task_remote, "account for a task whose effect is in doubt"},
+      {"retry", ctl_task_remote, "make the one successor of a failed or cancelled task"},
+      {"operations", ctl_task_remote, "who did what to it, the newest first"},
+      {"operation", ctl_task_remote, "one of these in full"},
+      {"events", ctl_task_remote, "its events as stored"},
+      {"evidence", ctl_task_remote, "reports that came without authority"},
       {NULL, NULL, NULL},
   };
   return ctl_dispatch(commands, argv[0], argc, argv);

@@ -1,4 +1,6 @@
-/* liborbit: the C client of Orbit, for programs that submit tasks (producers) and programs that carry them out (workers).
+/* liborbit: the C client of Orbit. This header has what every program needs (results, credentials, clients) and the tasks of
+ * producers, and brings in the rest: orbit/recovery.h for people who settle tasks by hand and read what was done to them,
+ * orbit/worker.h for programs that carry tasks out, orbit/admin.h for whoever runs a namespace.
  *
  * Rules that hold for everything here
  *
@@ -9,11 +11,16 @@
  *                function takes NULL. `ret_…` is untouched when a function fails.
  *   Errors.      A function returns ORBIT_OK or says why not; with a pointer to struct orbit_error it also says it in words.
  *                That pointer may be NULL. Any function may return ORBIT_INVALID_ARGUMENT (an argument that the library itself
- *                can see is wrong; nothing was sent) and ORBIT_NO_MEMORY; the comments list what else it may return.
- *   Identities.  The library never makes up the identity of an operation and never repeats a request by itself: whether a
- *                submission whose answer was lost is repeated, under the same key, is the caller's decision, and safe. (HTTP
- *                itself sends a request again, once, where a kept connection turns out to have been closed meanwhile.)
- *                (The control messages of a worker are another matter: see "Workers".)
+ *                can see is wrong; nothing was sent) and ORBIT_NO_MEMORY; the comments list what else it may return, and, in
+ *                capitals, the codes of refusals to expect.
+ *   Identities.  The library never makes up the identity of an operation and never repeats a request by itself: every write
+ *                takes an operation_key (1–128 visible ASCII characters), which the caller chose and keeps. Whether a write
+ *                whose answer was lost is repeated, under the same key, is the caller's decision, and safe: the same key with
+ *                the same content is done once and gets the first answer; with other content it is refused with
+ *                IDEMPOTENCY_CONFLICT. (HTTP itself sends a request again, once, where a kept connection turns out to have
+ *                been closed meanwhile.) (The control messages of a worker are another matter: see orbit/worker.h.)
+ *   Lists.       A page holds at most `limit` items (1–100; 0: Orbit's default, 20). cursor NULL asks for the first page; the
+ *                next_cursor of a page, with everything else the same, for the one behind it.
  *   Threads.     A client may be used by any number of threads at once. A worker may too, where its functions do not say
  *                otherwise. Results are plain memory.
  *   Times.       Points in time are microseconds since 1970-01-01T00:00:00Z, 0 where absent. Durations name their unit.
@@ -64,7 +71,7 @@ const char *orbit_status_name(int status);
 /* The library's version, "0.1.0". Static. */
 const char *orbit_version(void);
 
-/* ---- Credentials ---- */
+/* ---- Credentials files ---- */
 
 /* A credentials file is a JSON object with url, namespace_id, application_id, queue_id and token (`orbitctl init --dev` writes
  * one). Fields that the file does not have are "". */
@@ -217,17 +224,20 @@ struct orbit_task {
   int64_t updated_at;
   const char *json; /* the whole task as Orbit gave it, with a NUL after it */
   size_t json_size;
-  bool deduplicated; /* orbit_submit_task, orbit_cancel_task: this is the answer to an earlier request with the same key */
+  bool deduplicated;    /* orbit_submit_task, orbit_cancel_task: this is the answer to an earlier request with the same key */
+  const char *retry_of; /* the task that this one was made from by hand; NULL for none */
+  const char *schedule_id; /* the schedule that made it; NULL for none */
+  const char *audit_id;    /* orbit_cancel_task: the audit record of the operation; else NULL */
+  bool applied;            /* orbit_cancel_task: false when a cancel request was on record already */
 };
 
 /* True for SUCCEEDED, FAILED and CANCELLED: such a task never changes again. */
 bool orbit_task_is_terminal(const struct orbit_task *task);
 void orbit_task_free(struct orbit_task *task);
 
-/* Submits under operation_key (1–128 visible ASCII characters), which the caller chose and keeps: the same key with the same
- * content gives the same task, however often it is sent; with other content it is refused with IDEMPOTENCY_CONFLICT. The task
- * comes as it stood at acceptance; for orbit_task_free. Refusals to expect: INVALID_ARGUMENT, NOT_FOUND (no such queue in
- * scope), QUEUE_FULL, APPLICATION_FULL, RATE_LIMITED, UNAVAILABLE. */
+/* Submits under operation_key: the same key with the same content gives the same task, however often it is sent. The task comes
+ * as it stood at acceptance; for orbit_task_free. Refusals to expect: INVALID_ARGUMENT, NOT_FOUND (no such queue in scope),
+ * QUEUE_FULL, APPLICATION_FULL, RATE_LIMITED, IDEMPOTENCY_CONFLICT, UNAVAILABLE. */
 int orbit_submit_task(struct orbit_client *client, const char *operation_key, const struct orbit_task_request *request,
                       struct orbit_task **ret_task, struct orbit_error *error);
 /* The task as it stands. NOT_FOUND. */
@@ -236,6 +246,51 @@ int orbit_get_task(struct orbit_client *client, const char *task_id, struct orbi
  * operation left it, which for a running one is RUNNING. NOT_FOUND, STATE_CONFLICT. */
 int orbit_cancel_task(struct orbit_client *client, const char *operation_key, const char *task_id, const char *reason,
                       uint64_t expected_revision, struct orbit_task **ret_task, struct orbit_error *error);
+
+/* Several submissions in one request and one commit, each with a key of its own. */
+struct orbit_submission { /* never changes */
+  const char *operation_key;
+  const struct orbit_task_request *request;
+};
+struct orbit_submission_answer {
+  int32_t http_status;           /* 201: accepted; 200: had been accepted before; 400…599: refused */
+  const struct orbit_task *task; /* as it stood at acceptance; NULL when refused */
+  struct orbit_error error;      /* why it was refused; status ORBIT_OK when it was not */
+};
+struct orbit_submission_answer_list {
+  const struct orbit_submission_answer *const *items; /* one for each submission, in their order */
+  size_t count;
+};
+/* 1–1,000 submissions, all together at most 4 MiB. They are accepted or refused one by one: ORBIT_OK says only that each has an
+ * answer. ORBIT_INVALID_ARGUMENT names the submission: "/items/3/payload". */
+int orbit_submit_tasks(struct orbit_client *client, const struct orbit_submission *submissions, size_t count,
+                       struct orbit_submission_answer_list **ret_answers, struct orbit_error *error);
+void orbit_submission_answer_list_free(struct orbit_submission_answer_list *answers);
+
+/* Which tasks to list: those that fit all that is set. */
+struct orbit_task_filter {
+  size_t size;              /* ORBIT_TASK_FILTER_INIT sets it */
+  const char *queue_id;     /* NULL: any within the credential's reach */
+  int32_t state;            /* enum orbit_task_state; ORBIT_TASK_OTHER: any */
+  const char *handler;      /* NULL: any */
+  const char *business_key; /* NULL: any */
+  int64_t created_after;    /* strictly after; 0: any */
+  int64_t created_before;   /* strictly before; 0: any */
+};
+#define ORBIT_TASK_FILTER_INIT \
+  { sizeof(struct orbit_task_filter), NULL, 0, NULL, NULL, 0, 0 }
+
+struct orbit_task_list {
+  const struct orbit_task *const *items; /* newest first; without payload, result and retry_of: orbit_get_task has them */
+  size_t count;
+  const char *next_cursor; /* NULL on the last page */
+};
+/* filter NULL: all tasks. */
+int orbit_list_tasks(struct orbit_client *client, const struct orbit_task_filter *filter, uint32_t limit, const char *cursor,
+                     struct orbit_task_list **ret_list, struct orbit_error *error);
+void orbit_task_list_free(struct orbit_task_list *list);
+
+/* ---- The history of a task ---- */
 
 enum orbit_attempt_state {
   ORBIT_ATTEMPT_OTHER = 0,
@@ -289,7 +344,7 @@ struct orbit_attempt_list {
   const char *next_cursor; /* NULL on the last page */
 };
 
-/* A page of the task's attempts. limit 0: Orbit's default (20); at most 100. cursor NULL: the first page. NOT_FOUND. */
+/* A page of the task's attempts. NOT_FOUND. */
 int orbit_list_attempts(struct orbit_client *client, const char *task_id, uint32_t limit, const char *cursor,
                         struct orbit_attempt_list **ret_list, struct orbit_error *error);
 void orbit_attempt_list_free(struct orbit_attempt_list *list);
@@ -321,10 +376,12 @@ struct orbit_evidence_list {
   const char *next_cursor; /* NULL on the last page */
 };
 
-/* A page of the task's evidence; limit and cursor as with orbit_list_attempts. NOT_FOUND. */
+/* A page of the task's evidence. NOT_FOUND. */
 int orbit_list_evidence(struct orbit_client *client, const char *task_id, uint32_t limit, const char *cursor,
                         struct orbit_evidence_list **ret_list, struct orbit_error *error);
 void orbit_evidence_list_free(struct orbit_evidence_list *list);
+
+/* ---- The server ---- */
 
 struct orbit_server_info {
   const char *version;
@@ -338,140 +395,15 @@ struct orbit_server_info {
 /* GET /v1/info; needs no token. */
 int orbit_info(struct orbit_client *client, struct orbit_server_info **ret_info, struct orbit_error *error);
 void orbit_server_info_free(struct orbit_server_info *info);
-
-/* ---- Workers ----
- *
- * A worker holds one connection, on a thread of its own, and runs handlers on a pool of threads. For every task that Orbit
- * assigns it asks for the start grant, runs the handler once the grant is there, renews the lease at a third of its length, and
- * reports. When the connection breaks it connects again (with growing, jittered pauses, as the same instance) and repeats the
- * start and finish messages that have not been answered, each with the message id that it had: Orbit carries each out once, and
- * the handler is never called twice for one attempt.
- *
- * A handler runs only with a start grant. It says what became of the work by what it returns; anything but a well-formed
- * success, failure or confirmed cancellation is reported as UNKNOWN, and so is whatever a handler says after its lease is over
- * (what it said is then kept in the report's details, for people). Orbit decides what follows, by the policy that the task was
- * submitted with. A handler must return; it must not end its thread. */
-
-struct orbit_worker;
-struct orbit_report;
-
-/* What is to be done. Lives until the handler returns. */
-struct orbit_assignment {
-  const char *task_id; /* the same in every attempt: the key for a handler that must not do its work twice */
-  const char *queue_id;
-  const char *handler;
-  const char *handler_version;
-  const char *payload_version;
-  const char *payload; /* JSON as submitted, with a NUL after it */
-  size_t payload_size;
-  const char *business_key; /* NULL for none */
-  const char *attempt_id;
-  uint32_t number;       /* of the attempt: 1, 2, … */
-  uint64_t epoch;        /* rises with each claim of the task: a fencing token for resources that can check it */
-  bool effect_uncertain; /* an earlier attempt may have had an effect */
-  const char *task_json; /* the whole task, with a NUL after it */
-  size_t task_json_size;
-};
-
-/* Called on a thread of the pool, for several attempts at once. Returns what one of the orbit_report_… functions returned last,
- * or ORBIT_UNKNOWN. */
-typedef enum orbit_outcome orbit_handler(void *context, const struct orbit_assignment *assignment, struct orbit_report *report);
-
-/* For use within a handler, on the report that it was given. Each replaces what was said before, copies its arguments, and
- * returns the outcome to return; ORBIT_UNKNOWN (with INVALID_REPORT as the code that people will see) where its arguments are
- * not well-formed: a result or details that are not JSON or larger than 256 KiB, a code that is not 1–128 of
- * [A-Za-z0-9._:/-], a message that is not UTF-8 or longer than 4,096 characters.
- * message and details may be NULL. A result must not be null.
- * retryable: the work was refused before it had any effect, and may be tried again. Never for "I do not know". */
-enum orbit_outcome orbit_report_success(struct orbit_report *report, const char *result, size_t result_size);
-enum orbit_outcome orbit_report_failure(struct orbit_report *report, const char *code, bool retryable, const char *message,
-                                        const char *details, size_t details_size);
-enum orbit_outcome orbit_report_unknown(struct orbit_report *report, const char *code, const char *message, const char *details,
-                                        size_t details_size);
-/* Only after orbit_assignment_cancelled has been true; otherwise it is an UNKNOWN. code "CANCELLED" is usual. */
-enum orbit_outcome orbit_report_cancelled(struct orbit_report *report, const char *code, const char *message);
-
-/* For polling from a handler, or from threads that work for it until it returns. */
-bool orbit_assignment_cancelled(const struct orbit_assignment *assignment); /* somebody asked for the task to be cancelled */
-bool orbit_assignment_lost(const struct orbit_assignment *assignment);      /* the lease is over: stop acting */
-/* Milliseconds until the lease ends unless it is renewed meanwhile, as far as the worker knows; 0 when it is over. */
-uint64_t orbit_assignment_remaining_ms(const struct orbit_assignment *assignment);
-
-enum orbit_log_level { ORBIT_LOG_ERROR = 1, ORBIT_LOG_WARNING = 2, ORBIT_LOG_INFO = 3 };
-
-struct orbit_worker_options {
-  size_t size;             /* ORBIT_WORKER_OPTIONS_INIT sets it */
-  const char *url;         /* the server's, as for a client: where /v1/info names the worker address; NULL with worker_url */
-  const char *worker_url;  /* ws://… or wss://…; NULL: ask the server */
-  const char *token;       /* required */
-  const char *instance_id; /* id; NULL: a random one, made by orbit_worker_new. Two running workers must not share one. */
-  const char *name;        /* 1–128 characters, shown to people; NULL: none */
-  const char *const *queue_ids;
-  size_t queue_count;  /* 1–256 */
-  uint32_t capacity;   /* 1–1,000: attempts held at once; 0: 8 */
-  uint32_t threads;    /* 1–1,000: handlers running at once; 0: capacity. Attempts without a thread wait unstarted. */
-  uint32_t lease_ms;   /* 5,000–300,000; 0: the queue's */
-  const char *ca_file; /* as for a client */
-  /* Called with a line of text, from the worker's threads; NULL: silence. It never holds a secret, and the function must not
-   * call this worker. */
-  void (*log)(void *log_context, int level, const char *line);
-  void *log_context;
-};
-#define ORBIT_WORKER_OPTIONS_INIT \
-  { sizeof(struct orbit_worker_options), NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, 0, 0, NULL, NULL, NULL }
-
-/* Keeps copies of all texts; nothing runs yet. For orbit_worker_free. ORBIT_IO_ERROR: no randomness. */
-int orbit_worker_new(const struct orbit_worker_options *options, struct orbit_worker **ret_worker, struct orbit_error *error);
-/* Offers a handler, at most 256, before orbit_worker_start. fn may be called from several threads at once, with context. One
- * handler and version may be offered once. ORBIT_WRONG_STATE: already started. */
-int orbit_worker_handle(struct orbit_worker *worker, const char *handler, const char *handler_version, orbit_handler *fn,
-                        void *context, struct orbit_error *error);
-/* Starts the threads and returns; connecting goes on by itself. ORBIT_WRONG_STATE: started before, or no handler offered.
- * ORBIT_IO_ERROR: no thread. */
-int orbit_worker_start(struct orbit_worker *worker, struct orbit_error *error);
-/* Waits until Orbit has welcomed the worker. ORBIT_TIMEOUT (error holds the last failure to connect), ORBIT_STOPPED (see
- * orbit_worker_run), ORBIT_WRONG_STATE: not started. */
-int orbit_worker_wait_ready(struct orbit_worker *worker, uint64_t timeout_ms, struct orbit_error *error);
-/* Takes no more work and waits until everything held has been reported and Orbit says that the worker is drained.
- * ORBIT_TIMEOUT: that has not come within timeout_ms; the worker goes on draining: call again to wait on, or stop.
- * ORBIT_STOPPED, ORBIT_WRONG_STATE. After ORBIT_OK the connection is closed and only orbit_worker_stop, _stats and _free
- * remain. Not from a handler. */
-int orbit_worker_drain(struct orbit_worker *worker, uint64_t timeout_ms, struct orbit_error *error);
-/* Starts the worker if need be and returns when it has ended: ORBIT_OK after a drain or a stop from another thread;
- * ORBIT_STOPPED with the reason when it cannot go on: the token was refused, the hello was refused, or another connection took
- * over the instance id. */
-int orbit_worker_run(struct orbit_worker *worker, struct orbit_error *error);
-/* Closes the connection, waits for running handlers to return (their orbit_assignment_lost is true from now on), and ends the
- * threads. What was not reported ends by its lease. Not from a handler. Calling it again does nothing. */
-void orbit_worker_stop(struct orbit_worker *worker);
-/* Stops, if need be, and frees. Not from a handler; no other call may be under way. */
-void orbit_worker_free(struct orbit_worker *worker);
-
-struct orbit_worker_stats {
-  size_t size;       /* ORBIT_WORKER_STATS_INIT sets it */
-  uint64_t assigned; /* attempts that Orbit assigned */
-  uint64_t started;  /* start grants, each followed by one call of a handler */
-  uint64_t start_refused;
-  uint64_t running;     /* handlers running now */
-  uint64_t held;        /* attempts held now, in whatever state */
-  uint64_t confirmed;   /* reports that Orbit confirmed, failures and evidence too */
-  uint64_t evidence;    /* of these: kept as evidence alone */
-  uint64_t refused;     /* reports that Orbit refused for good */
-  uint64_t lost;        /* attempts whose lease ended before their handler returned */
-  uint64_t released;    /* attempts given back unstarted */
-  uint64_t connections; /* welcomes received: 1, and one more for each reconnection */
-  bool connected;       /* welcomed and not disconnected since */
-  bool drained;         /* orbit_worker_drain has been fulfilled */
-};
-#define ORBIT_WORKER_STATS_INIT \
-  { sizeof(struct orbit_worker_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, false, false }
-/* A consistent copy of the counters. */
-void orbit_worker_stats(struct orbit_worker *worker, struct orbit_worker_stats *ret_stats);
-/* The instance id in use. Lives as long as the worker. */
-const char *orbit_worker_instance_id(const struct orbit_worker *worker);
+/* GET /metrics: the body is text in the format of Prometheus; the credential needs metrics:read. For orbit_response_free. */
+int orbit_metrics(struct orbit_client *client, struct orbit_response **ret_response, struct orbit_error *error);
 
 #ifdef __cplusplus
 }
 #endif
+
+#include "orbit/admin.h"
+#include "orbit/recovery.h"
+#include "orbit/worker.h"
 
 #endif

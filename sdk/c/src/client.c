@@ -171,6 +171,13 @@ void sdk_exchange_end(struct sdk_exchange *exchange) {
   exchange->connection = NULL;
 }
 
+void sdk_exchange_wipe(struct sdk_exchange *exchange) {
+  struct sdk_connection *connection = exchange->connection;
+  if (connection == NULL) return;
+  if (connection->body.data != NULL) sdk_wipe(connection->body.data, connection->body.capacity);
+  if (connection->json.scratch.data != NULL) sdk_wipe(connection->json.scratch.data, connection->json.scratch.capacity);
+}
+
 /* ---- One request ---- */
 
 static size_t body_received(char *data, size_t size, size_t count, void *context) {

@@ -23,6 +23,8 @@ struct sdk_exchange {
 int sdk_exchange(struct orbit_client *client, const char *method, const char *path, const char *key, struct bytes body,
                  struct sdk_exchange *exchange, struct orbit_error *error);
 void sdk_exchange_end(struct sdk_exchange *exchange);
+/* Wipes the answer, which held a secret; nothing of it may be read any more. */
+void sdk_exchange_wipe(struct sdk_exchange *exchange);
 /* A view on the member `name` of data (NULL: on data itself), texts copied to arena; absent when the answer has no such object.
  */
 struct sdk_view sdk_exchange_view(struct sdk_exchange *exchange, const char *name, struct sdk_arena *arena);

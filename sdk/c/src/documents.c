@@ -21,7 +21,7 @@ bool sdk_document_minify(const char *text, size_t size, bool null_allowed, struc
   return !out->failed && out->size - before <= document_bytes_max;
 }
 
-static bool time_is_good(int64_t time_us) { return time_us == 0 || (time_us >= time_us_min && time_us < time_us_max); }
+bool sdk_is_time(int64_t time_us) { return time_us == 0 || (time_us >= time_us_min && time_us < time_us_max); }
 
 static int fields_judge(const struct orbit_task_request *request, struct orbit_error *error) {
   const struct {
@@ -34,8 +34,8 @@ static int fields_judge(const struct orbit_task_request *request, struct orbit_e
       {sdk_is_word(request->payload_version), "/payload_version", "payload_version must be 1–128 of [A-Za-z0-9._:/-]"},
       {request->task_timeout_ms >= 1 && request->task_timeout_ms <= task_timeout_ms_max, "/task_timeout_ms",
        "task_timeout_ms must be 1–2592000000"},
-      {time_is_good(request->available_at), "/available_at", "available_at must be in the years 2000–9998"},
-      {time_is_good(request->start_deadline_at), "/start_deadline_at", "start_deadline_at must be in the years 2000–9998"},
+      {sdk_is_time(request->available_at), "/available_at", "available_at must be in the years 2000–9998"},
+      {sdk_is_time(request->start_deadline_at), "/start_deadline_at", "start_deadline_at must be in the years 2000–9998"},
       {request->recovery_safety == ORBIT_RECONCILE_ONLY || request->recovery_safety == ORBIT_IDEMPOTENT, "/recovery_safety",
        "recovery_safety must be ORBIT_RECONCILE_ONLY or ORBIT_IDEMPOTENT"},
       {request->priority <= priority_max, "/priority", "priority must be 0–9"},
@@ -63,12 +63,14 @@ static void retry_write(struct buffer *out, const struct orbit_retry *retry) {
   buffer_append_char(out, '}');
 }
 
-int sdk_task_request_write(const struct orbit_task_request *given, struct buffer *out, struct orbit_error *error) {
+int sdk_submission_write(const char *key, const struct orbit_task_request *given, struct buffer *out,
+                         struct orbit_error *error) {
   struct orbit_task_request request;
   int status = sdk_options_copy(&request, sizeof request, given, error);
   if (status == ORBIT_OK) status = fields_judge(&request, error);
   if (status != ORBIT_OK) return status;
   buffer_append_char(out, '{');
+  text_member(out, "idempotency_key", key);
   text_member(out, "queue_id", request.queue_id);
   text_member(out, "handler", request.handler);
   text_member(out, "handler_version", request.handler_version);
@@ -90,6 +92,10 @@ int sdk_task_request_write(const struct orbit_task_request *given, struct buffer
   return out->failed ? sdk_no_memory(error) : ORBIT_OK;
 }
 
+int sdk_task_request_write(const struct orbit_task_request *request, struct buffer *out, struct orbit_error *error) {
+  return sdk_submission_write(NULL, request, out, error);
+}
+
 /* ---- Answers ---- */
 
 static int32_t word_index(const char *word, const char *const words[], size_t count) {
@@ -99,23 +105,16 @@ static int32_t word_index(const char *word, const char *const words[], size_t co
   return 0;
 }
 
-static int32_t task_state(const char *name) {
-  static const char *const names[] = {"", "WAITING", "LEASED", "RUNNING", "NEEDS_REVIEW", "SUCCEEDED", "FAILED", "CANCELLED"};
-  return word_index(name, names, sizeof names / sizeof names[0]);
-}
+static const char *const task_states[] = {"",          "WAITING", "LEASED",   "RUNNING", "NEEDS_REVIEW",
+                                          "SUCCEEDED", "FAILED",  "CANCELLED"};
+enum { task_state_count = sizeof task_states / sizeof task_states[0] };
+
+const char *sdk_task_state_name(int32_t state) { return state > 0 && state < task_state_count ? task_states[state] : NULL; }
 
 static int32_t attempt_state(const char *name) {
   static const char *const names[] = {"",        "LEASED",    "RUNNING", "SUCCEEDED", "FAILED",
                                       "UNKNOWN", "CANCELLED", "EXPIRED", "REVOKED"};
   return word_index(name, names, sizeof names / sizeof names[0]);
-}
-
-static const char *whole(struct sdk_view *view, size_t *ret_size) {
-  *ret_size = 0;
-  if (view->absent) return "";
-  struct bytes raw = json_raw(view->json, view->object);
-  *ret_size = raw.size;
-  return sdk_arena_text(view->arena, raw);
 }
 
 bool orbit_task_is_terminal(const struct orbit_task *task) {
@@ -136,7 +135,7 @@ void sdk_task_read(struct sdk_view *view, struct orbit_task *task) {
   task->namespace_id = sdk_view_required(view, "namespace_id");
   task->queue_id = sdk_view_required(view, "queue_id");
   task->state_name = sdk_view_required(view, "state");
-  task->state = task_state(task->state_name);
+  task->state = word_index(task->state_name, task_states, task_state_count);
   task->revision = sdk_view_u64(view, "revision");
   task->handler = sdk_view_required(view, "handler");
   task->handler_version = sdk_view_required(view, "handler_version");
@@ -159,7 +158,9 @@ void sdk_task_read(struct sdk_view *view, struct orbit_task *task) {
   task->completed_at = sdk_view_time(view, "completed_at");
   task->created_at = sdk_view_time(view, "created_at");
   task->updated_at = sdk_view_time(view, "updated_at");
-  task->json = whole(view, &task->json_size);
+  task->json = sdk_view_whole(view, &task->json_size);
+  task->retry_of = sdk_view_text(view, "retry_of");
+  task->schedule_id = sdk_view_text(view, "schedule_id");
 }
 
 void sdk_attempt_read(struct sdk_view *view, struct orbit_attempt *attempt) {
@@ -186,7 +187,7 @@ void sdk_attempt_read(struct sdk_view *view, struct orbit_attempt *attempt) {
   attempt->decision = sdk_view_text(view, "decision");
   attempt->delay_ms = sdk_view_u64(view, "delay_ms");
   attempt->next_available_at = sdk_view_time(view, "next_available_at");
-  attempt->json = whole(view, &attempt->json_size);
+  attempt->json = sdk_view_whole(view, &attempt->json_size);
 }
 
 void sdk_evidence_read(struct sdk_view *view, struct orbit_evidence *evidence) {
@@ -200,7 +201,7 @@ void sdk_evidence_read(struct sdk_view *view, struct orbit_evidence *evidence) {
   evidence->retryable = sdk_view_bool(view, "retryable");
   evidence->error = sdk_view_fault(view, "error");
   evidence->result = sdk_view_raw(view, "result", &evidence->result_size);
-  evidence->json = whole(view, &evidence->json_size);
+  evidence->json = sdk_view_whole(view, &evidence->json_size);
 }
 
 void sdk_server_info_read(struct sdk_view *view, struct orbit_server_info *info) {

@@ -162,6 +162,14 @@ void sdk_result_free(void *object) {
   free(result);
 }
 
+void sdk_result_wipe(void *object) {
+  if (object == NULL) return;
+  for (struct sdk_block *block = result_of(object)->arena.blocks; block != NULL; block = block->next) {
+    sdk_wipe(block->memory, block->used);
+  }
+  sdk_result_free(object);
+}
+
 /* ---- Randomness and clocks ---- */
 
 static bool libraries_work;

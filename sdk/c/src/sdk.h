@@ -36,6 +36,7 @@ const char *sdk_arena_string(struct sdk_arena *arena, const char *text); /* NULL
 void *sdk_result_new(size_t size);
 struct sdk_arena *sdk_result_arena(void *result);
 void sdk_result_free(void *result);
+void sdk_result_wipe(void *result); /* wipes all that it holds, and frees it */
 
 /* False: no randomness. Thread-safe. */
 bool sdk_random(void *out, size_t size);

@@ -27,6 +27,14 @@ struct sdk_view sdk_view_object(struct sdk_view *view, const char *name) {
   return inner;
 }
 
+struct sdk_view sdk_view_needed(struct sdk_view *view, const char *name) {
+  struct sdk_view inner = sdk_view_object(view, name);
+  if (inner.absent) view->bad = inner.bad = true;
+  return inner;
+}
+
+void sdk_view_join(struct sdk_view *view, const struct sdk_view *inner) { view->bad = view->bad || inner->bad; }
+
 uint32_t sdk_view_array(struct sdk_view *view, const char *name) { return typed_member(view, name, JSON_ARRAY); }
 
 struct bytes sdk_view_span(struct sdk_view *view, const char *name) {
@@ -105,6 +113,30 @@ const char *sdk_view_raw(struct sdk_view *view, const char *name, size_t *ret_si
   struct bytes raw = json_raw(view->json, token);
   *ret_size = raw.size;
   return sdk_arena_text(view->arena, raw);
+}
+
+const char *sdk_view_whole(struct sdk_view *view, size_t *ret_size) {
+  *ret_size = 0;
+  if (view->absent) return "";
+  struct bytes raw = json_raw(view->json, view->object);
+  *ret_size = raw.size;
+  return sdk_arena_text(view->arena, raw);
+}
+
+const char *const *sdk_view_texts(struct sdk_view *view, const char *name, size_t *ret_count) {
+  *ret_count = 0;
+  uint32_t array = sdk_view_array(view, name), token = array + 1;
+  if (array == 0) return NULL;
+  size_t count = view->json->tokens[array].count;
+  const char **texts = sdk_arena_alloc(view->arena, (count + 1) * sizeof *texts);
+  if (texts == NULL) return NULL;
+  for (size_t i = 0; i < count; i++, token = view->json->tokens[token].next) {
+    bool is_text = view->json->tokens[token].type == JSON_STRING;
+    if (!is_text) view->bad = true;
+    texts[i] = is_text ? sdk_arena_text(view->arena, json_string(view->json, token)) : "";
+  }
+  *ret_count = count;
+  return texts;
 }
 
 struct orbit_fault sdk_view_fault(struct sdk_view *view, const char *name) {

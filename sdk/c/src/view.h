@@ -16,6 +16,10 @@ struct sdk_view {
 
 /* The same view on the object `name`; `absent` when there is none, and then all its members are. */
 struct sdk_view sdk_view_object(struct sdk_view *view, const char *name);
+/* The same where it must be there: absent sets `bad` of both. The end of reading it is sdk_view_join. */
+struct sdk_view sdk_view_needed(struct sdk_view *view, const char *name);
+/* Once inner has been read: what was bad about it is bad about view. */
+void sdk_view_join(struct sdk_view *view, const struct sdk_view *inner);
 /* Token of the array `name`, or 0. */
 uint32_t sdk_view_array(struct sdk_view *view, const char *name);
 
@@ -30,6 +34,10 @@ int64_t sdk_view_time(struct sdk_view *view, const char *name);
 bool sdk_view_id(struct sdk_view *view, const char *name, struct id *ret_id); /* false: absent or not an id */
 /* Any value but null, as written; NULL when absent. */
 const char *sdk_view_raw(struct sdk_view *view, const char *name, size_t *ret_size);
+/* The object itself as written; "" when absent. */
+const char *sdk_view_whole(struct sdk_view *view, size_t *ret_size);
+/* The array of strings `name`; NULL and 0 when absent. */
+const char *const *sdk_view_texts(struct sdk_view *view, const char *name, size_t *ret_count);
 /* {"code","message","details"}; code is "" when there is no such object. */
 struct orbit_fault sdk_view_fault(struct sdk_view *view, const char *name);
 

@@ -1,0 +1,97 @@
+/* What the subcommands of orbit-audit share: the request, what it selects, how events are printed. */
+#ifndef ORBIT_REPLAY_AUDIT_H
+#define ORBIT_REPLAY_AUDIT_H
+
+#include <regex.h>
+#include <stdio.h>
+
+#include "reading/reading.h"
+#include "reading/scan.h"
+
+enum output { OUTPUT_TEXT = 1, OUTPUT_JSON, OUTPUT_JSONL, OUTPUT_CSV, OUTPUT_MSGPACK };
+const char *output_text(enum output output); /* "jsonl" */
+
+enum { audit_types_max = 64 };
+
+/* The options of every subcommand; each says which it takes. */
+struct request {
+  const char *data;     /* --data, ORBIT_DATA */
+  const char *argument; /* TASK or OUT; NULL: none was given */
+  enum output output;
+  bool has_output; /* -o was given */
+  bool local;      /* texts in the time zone of the process */
+  int64_t since_us, until_us; /* 0: not given */
+  struct id task, queue, actor, operation; /* zero: any */
+  const char *types[audit_types_max];      /* names, or their beginning and '*' */
+  unsigned type_count;
+  const char *action; /* NULL: any; likewise */
+  const char *grep;   /* NULL: none */
+  regex_t pattern;    /* of grep */
+  bool follow, reverse, payload, all;
+  bool has_lines;
+  uint64_t lines;
+};
+
+typedef int subcommand(const struct request *request);
+subcommand audit_log, audit_task, audit_operations, audit_export, audit_verify;
+
+/* ---- out.c: stdout ---- */
+
+/* Ends quietly when the reader of stdout is gone: out_failed then says so, and out_code says exit_done. */
+struct out {
+  struct buffer text; /* what is not written yet */
+  bool failed, closed;
+  bool colour; /* of text */
+  unsigned columns; /* of text, for what is folded */
+};
+void out_begin(struct out *out);            /* on stdout */
+bool out_flush(struct out *out);            /* false: it failed, now or before */
+/* The exit code for an end with this code; says what went wrong; frees. */
+int out_end(struct out *out, int code);
+/* Waits up to ms milliseconds; false: the reader of stdout is gone. */
+bool out_wait(struct out *out, unsigned ms);
+
+enum colour { COLOUR_NONE = 0, COLOUR_DIM, COLOUR_BOLD, COLOUR_GOOD, COLOUR_BAD, COLOUR_DOUBT };
+const char *out_colour(const struct out *out, enum colour colour); /* what switches to it; NONE: back to plain; "" without colour */
+
+/* ---- filter.c ---- */
+
+/* What a request selects. Memory does not grow with the log. */
+struct filter;
+struct filter *filter_new(const struct request *request, struct scan *scan);
+void filter_free(struct filter *filter);
+/* False: the event is not asked for, by its header alone. */
+bool filter_may(const struct filter *filter, const struct event *header);
+/* --grep apart, which looks at the printed line. */
+bool filter_takes(struct filter *filter, const struct event *event);
+bool filter_line(const struct filter *filter, const char *line);
+/* True when the name is the wanted one, or begins as it does before its '*'. */
+bool name_matches(const char *wanted, struct bytes name);
+/* What an event is an entry of: "task.finish"; "" when it makes none. older: the type of the event before it in its stream; only a
+ * task's decision asks for it. */
+struct bytes action_of_event(const struct event *event, enum event_type older);
+bool event_is_decision(enum event_type type);
+
+/* ---- line.c: one event in each output format ---- */
+
+/* Appends the event as a line of text, without its end. */
+void line_text(const struct out *out, const struct request *request, const struct event *event, struct buffer *text);
+/* {"seq":…,"time":…,"type":…,"stream":…,"operation_id":…,…} */
+void line_json(const struct request *request, const struct event *event, struct buffer *text);
+void line_csv_head(struct buffer *text);
+void line_csv(const struct request *request, const struct event *event, struct buffer *text);
+void line_msgpack(const struct request *request, const struct event *event, struct buffer *text);
+/* In the request's format, with its end. JSON: without what stands between and around the objects. */
+void line_append(const struct out *out, const struct request *request, const struct event *event, struct buffer *text);
+
+/* A time for people: 2026-09-17T03:12:04.000000Z, or local with its offset. */
+struct when_text {
+  char text[48];
+};
+struct when_text when_text(int64_t time_us, bool local);
+/* Text from the log, safe at a terminal: control characters and marks of direction as \u…, quotes around it where it has spaces or
+ * is empty. */
+void put_safe(struct buffer *text, struct bytes from, bool quotes);
+void put_csv_cell(struct buffer *text, struct bytes cell, bool first);
+
+#endif

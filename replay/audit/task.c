@@ -1,0 +1,249 @@
+/* orbit-audit task: the life of one task, drawn in the terminal. Memory holds the task's history alone. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "audit/life.h"
+#include "base/guard.h"
+#include "core/apply.h"
+
+enum { progress_every = 4096 };
+
+/* ---- finding it ---- */
+
+static void note_seq(struct life *life, uint64_t seq) {
+  if (life->count == life->capacity) {
+    life->capacity = life->capacity != 0 ? life->capacity * 2 : 64;
+    life->seqs = guard_realloc(life->seqs, life->capacity * sizeof *life->seqs);
+  }
+  life->seqs[life->count++] = seq;
+}
+
+/* Notes the events of the task from first on. Whose the damaged records are is not known. */
+static void find_events(struct life *life, struct scan *scan, const struct id *task_id, uint64_t first) {
+  struct progress progress;
+  struct event header;
+  struct bytes record;
+  struct fault fault;
+  uint64_t last = scan_last_seq(scan), done = 0;
+  progress_begin(&progress, "events", last >= first ? last - first + 1 : 0);
+  scan_range(scan, first, last, false);
+  for (enum status status = STATUS_OK; status != STATUS_END; done++) {
+    if (done % progress_every == 0) progress_at(&progress, done);
+    if (!scan_peek(scan, &header)) {
+      status = scan_next(scan, &header, &record, &fault);
+      must(status != STATUS_OK); /* what peek does not see is damaged, or the end */
+      if (status != STATUS_END) life->unread++;
+      continue;
+    }
+    scan_skip(scan);
+    if (id_equal(&header.stream, task_id)) note_seq(life, header.seq);
+  }
+  progress_end(&progress);
+}
+
+/* ---- folding it ---- */
+
+uint64_t life_number(const struct life *life, const struct id *attempt_id) {
+  for (unsigned i = 0; i < life->attempt_count; i++)
+    if (id_equal(&life->attempts[i].id, attempt_id)) return life->attempts[i].bar.number;
+  return 0;
+}
+
+static struct life_attempt *current(struct life *life) {
+  return life->attempt_count != 0 ? &life->attempts[life->attempt_count - 1] : NULL;
+}
+
+static void note_leased(struct life *life, const struct event *event) {
+  const struct event_task_leased *leased = &event->body.task_leased;
+  const struct life_attempt *before = current(life);
+  if (life->attempt_count == attempts_max) return;
+  int64_t waited_us = before != NULL && before->bar.ended_us != 0 ? before->bar.ended_us : life->task.created_at;
+  life->attempts[life->attempt_count++] = (struct life_attempt){
+      .id = leased->attempt_id,
+      .bar = {.number = leased->number, .waited_us = waited_us, .leased_us = event->time_us, .label = "goes on"}};
+}
+
+static void note_end(struct bar *bar, const struct event *event, const char *word, const char *more, enum colour colour) {
+  bar->ended_us = event->time_us;
+  bar->colour = colour;
+  (void)snprintf(bar->label, sizeof bar->label, "%s%s%s", word, more[0] != 0 ? " " : "", more);
+}
+
+static void note_attempt(struct life *life, const struct event *event) {
+  struct life_attempt *attempt = current(life);
+  if (event->type == EVENT_task_leased) note_leased(life, event);
+  if (attempt == NULL) return;
+  if (event->type == EVENT_task_started) attempt->bar.started_us = event->time_us;
+  if (event->type == EVENT_attempt_result) {
+    enum outcome outcome = event->body.attempt_result.outcome;
+    enum colour colour = outcome == OUTCOME_SUCCEEDED ? COLOUR_GOOD : outcome == OUTCOME_FAILED ? COLOUR_BAD : COLOUR_DOUBT;
+    note_end(&attempt->bar, event, outcome_text(outcome), event->body.attempt_result.retryable ? "retryable" : "", colour);
+  }
+  if (event->type == EVENT_attempt_ended)
+    note_end(&attempt->bar, event, attempt_state_text(event->body.attempt_ended.state),
+             ended_by_text(event->body.attempt_ended.ended_by), COLOUR_DOUBT);
+}
+
+static void fold(struct life *life, struct scan *scan) {
+  struct event event;
+  const char *reason = "";
+  for (size_t i = 0; i < life->count && !life->torn; i++) {
+    if (scan_get(scan, life->seqs[i], &event) != STATUS_OK) {
+      (void)tool_say(0, "seq %" PRIu64 " cannot be read: run orbit-replay verify", life->seqs[i]);
+      life->torn = true;
+    } else if (!can_apply_task(&life->task, &event, &reason)) {
+      (void)tool_say(0, "seq %" PRIu64 " (%s) does not fit what is before it: %s", event.seq, event_type_text(event.type), reason);
+      life->torn = true;
+    } else {
+      apply_task(&life->task, &event);
+      note_attempt(life, &event);
+    }
+  }
+}
+
+/* ---- telling it ---- */
+
+static void put_row(struct out *out, const char *name, struct buffer *value) {
+  char left[32];
+  (void)snprintf(left, sizeof left, "  %-14s", name);
+  draw_folded(out, left, buffer_bytes(value), COLOUR_NONE);
+  buffer_reset(value);
+}
+
+static void put_text_row(struct out *out, const char *name, struct bytes text, struct buffer *value) {
+  if (text.size == 0) return;
+  put_safe(value, text, true);
+  put_row(out, name, value);
+}
+
+static void put_id_row(struct out *out, const char *name, const struct id *id, struct buffer *value) {
+  if (id_is_zero(id)) return;
+  buffer_append_text(value, id_text(id).text);
+  put_row(out, name, value);
+}
+
+static enum colour colour_of_state(enum task_state state) {
+  if (state == TASK_SUCCEEDED) return COLOUR_GOOD;
+  if (state == TASK_FAILED) return COLOUR_BAD;
+  return state == TASK_NEEDS_REVIEW ? COLOUR_DOUBT : COLOUR_BOLD;
+}
+
+static void put_times(const struct life *life, struct out *out, struct buffer *value) {
+  const struct task *task = &life->task;
+  bool local = life->request->local;
+  buffer_append_text(value, when_text(task->created_at, local).text);
+  put_row(out, "accepted", value);
+  if (task->start_deadline_at != 0) {
+    buffer_append_text(value, when_text(task->start_deadline_at, local).text);
+    put_row(out, "start before", value);
+  }
+  buffer_append_text(value, when_text(task->deadline_at, local).text);
+  put_row(out, "deadline", value);
+  if (task->completed_at == 0) return;
+  buffer_append_format(value, "%s (", when_text(task->completed_at, local).text);
+  buffer_append_format(value, "%s later)", span_text(task->completed_at - task->created_at).text);
+  put_row(out, "ended", value);
+}
+
+static void put_head(const struct life *life, const struct event_task_accepted *accepted, struct out *out, struct buffer *value) {
+  const struct task *task = &life->task;
+  enum task_state state = (enum task_state)task->state;
+  buffer_append_format(&out->text, "Task %s: %s%s%s, revision %" PRIu32 "%s\n", id_text(&task->id).text,
+                       out_colour(out, colour_of_state(state)), task_state_text(state), out_colour(out, COLOUR_NONE), task->revision,
+                       task->effect_uncertain ? ", an effect is in doubt" : "");
+  put_safe(value, accepted->handler, false);
+  buffer_append_char(value, ' ');
+  put_safe(value, accepted->handler_version, false);
+  put_row(out, "handler", value);
+  put_id_row(out, "queue", &accepted->queue_id, value);
+  put_text_row(out, "business key", accepted->business_key, value);
+  put_text_row(out, "concurrency", accepted->concurrency_key, value);
+  buffer_append_format(value, "%s; %u of %u attempts used", recovery_safety_text((enum recovery_safety)task->recovery_safety),
+                       task->attempt_count, task->max_attempts);
+  put_row(out, "policy", value);
+  put_id_row(out, "retry of", &accepted->retry_of, value);
+  put_id_row(out, "schedule", &accepted->schedule_id, value);
+  put_times(life, out, value);
+}
+
+/* From the acceptance to the end of the last attempt; what still goes on, to the newest event. A review that comes a day later
+ * would leave no room for the attempts: it is told below. */
+static void put_bars(const struct life *life, struct out *out, int64_t newest_us) {
+  struct bar bars[attempts_max];
+  int64_t until_us = life->task.created_at;
+  if (life->attempt_count == 0) return;
+  for (unsigned i = 0; i < life->attempt_count; i++) {
+    bars[i] = life->attempts[i].bar;
+    int64_t ended_us = bars[i].ended_us != 0 ? bars[i].ended_us : newest_us;
+    if (ended_us > until_us) until_us = ended_us;
+  }
+  buffer_append_format(&out->text, "\n%sAttempts%s\n", out_colour(out, COLOUR_BOLD), out_colour(out, COLOUR_NONE));
+  draw_bars(out, bars, life->attempt_count, life->task.created_at, until_us);
+}
+
+/* The day stands above its first event, the time of day before each. */
+static void put_event(const struct life *life, struct out *out, const struct event *event, char day[16], struct buffer *value) {
+  struct when_text when = when_text(event->time_us, life->request->local);
+  char left[40];
+  if (strlen(when.text) > 26 && strncmp(day, when.text, 10) != 0) {
+    memcpy(day, when.text, 10);
+    buffer_append_format(&out->text, "%.10s (%s)\n", when.text, life->request->local ? when.text + 26 : "UTC");
+  }
+  (void)snprintf(left, sizeof left, "  %.15s  ", strlen(when.text) > 26 ? when.text + 11 : when.text);
+  life_say(life, event, value);
+  draw_folded(out, left, buffer_bytes(value), life_colour(event));
+  buffer_reset(value);
+}
+
+static bool tell(struct life *life, struct scan *scan, struct out *out) {
+  struct buffer value;
+  struct event event;
+  char day[16] = "";
+  bool told = false;
+  buffer_init(&value, SIZE_MAX);
+  if (scan_get(scan, life->seqs[life->count - 1], &event) == STATUS_OK) {
+    int64_t newest_us = event.time_us;
+    told = scan_get(scan, life->seqs[0], &event) == STATUS_OK && event.type == EVENT_task_accepted;
+    if (told) put_head(life, &event.body.task_accepted, out, &value);
+    if (told) put_bars(life, out, newest_us);
+  }
+  buffer_append_format(&out->text, "\n%sWhat happened%s\n", out_colour(out, COLOUR_BOLD), out_colour(out, COLOUR_NONE));
+  for (size_t i = 0; i < life->count; i++)
+    if (scan_get(scan, life->seqs[i], &event) == STATUS_OK) put_event(life, out, &event, day, &value);
+  buffer_clear(&value);
+  return told;
+}
+
+static int draw_task(struct life *life, struct scan *scan, const struct id *task_id) {
+  struct out out;
+  uint64_t first = scan_seq_of_task(scan, task_id);
+  find_events(life, scan, task_id, first);
+  if (life->count == 0) return tool_say(exit_finding, "the log has no task %s", life->request->argument);
+  fold(life, scan);
+  out_begin(&out);
+  if (!tell(life, scan, &out)) life->torn = true;
+  int code = out_end(&out, life->torn || life->unread != 0 ? exit_finding : exit_done);
+  if (life->unread == 0) return code;
+  return tool_say(code, "%" PRIu64 " records of the log are damaged: what is told may have gaps; run orbit-replay verify", life->unread);
+}
+
+int audit_task(const struct request *request) {
+  struct journal *journal;
+  struct life life = {.request = request};
+  struct request rows = *request;
+  if (!id_parse(bytes_text(request->argument), &rows.task))
+    return tool_say(exit_misuse, "\"%s\" is no task id: 32 lower-case hexadecimal digits", request->argument);
+  rows.argument = NULL;
+  if (request->output != OUTPUT_TEXT) return audit_log(&rows);
+  int code = reading_open(request->data, &journal);
+  if (code != exit_done) return code;
+  life.node_id = journal_node_id(journal);
+  struct scan *scan = scan_new(journal);
+  code = scan != NULL ? draw_task(&life, scan, &rows.task) : exit_cannot_run;
+  free(life.seqs);
+  scan_free(scan);
+  journal_close(journal, false);
+  return code;
+}

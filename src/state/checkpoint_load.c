@@ -1,0 +1,205 @@
+/* Owns the way from rows to a state: everything is built in one pass over each table, with room made beforehand. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/guard.h"
+#include "state/checkpoint_internal.h"
+
+struct loading {
+  struct views *views;
+  struct state *state;
+  struct meta_row meta;
+  struct event node_started;
+  struct index buckets; /* row number -> number in memory */
+  uint64_t unfinished;  /* tasks, as the buckets say */
+  uint64_t sum;         /* of the rows that were read */
+  uint64_t last_accepted_seq;
+};
+
+static void sum_add(struct loading *loading, enum rows_table table, struct bytes key, struct bytes value) {
+  loading->sum += rows_hash(table, key, value);
+}
+
+static enum status load_object(void *context, struct bytes key, struct bytes value) {
+  struct loading *loading = context;
+  struct state *state = loading->state;
+  struct object object;
+  uint32_t number;
+  sum_add(loading, ROWS_OBJECTS, key, value);
+  if (!number_key_parse(key, &number) || number != state->objects.used + 1) return STATUS_CORRUPT;
+  enum status status = object_row_decode(value, &object);
+  if (status != STATUS_OK) return status;
+  must(pool_add(&state->objects) == number);
+  *object_at(state, number) = object;
+  index_add(&state->object_ids, id_hash(&object.id), number);
+  return STATUS_OK;
+}
+
+static bool is_object(const struct state *state, uint32_t number, enum object_kind kind) {
+  return number != 0 && number <= state->objects.used && object_at(state, number)->kind == kind;
+}
+
+static enum status load_bucket(void *context, struct bytes key, struct bytes value) {
+  struct loading *loading = context;
+  struct bucket_row row;
+  sum_add(loading, ROWS_BUCKETS, key, value);
+  enum status status = bucket_row_decode(key, value, &row);
+  if (status != STATUS_OK) return status;
+  if (!is_object(loading->state, row.queue, OBJECT_QUEUE) || row.unfinished == 0) return STATUS_CORRUPT;
+  index_add(&loading->buckets, row.number, bucket_make(loading->state, row.queue, row.handler, row.handler_version));
+  loading->unfinished += row.unfinished;
+  return STATUS_OK;
+}
+
+/* Its places in orders and lists follow. CORRUPT: it points at what is not there. */
+static enum status place_task(struct loading *loading, uint32_t number, const struct task_row *row) {
+  struct state *state = loading->state;
+  struct index_cursor cursor;
+  bool over = task_state_is_terminal((enum task_state)row->task.state);
+  if (over != (row->task.handler == 0)) return STATUS_CORRUPT;
+  if (!over) {
+    uint64_t bucket = index_find(&loading->buckets, row->task.handler, &cursor);
+    if (bucket == 0 || bucket_at(state, (uint32_t)bucket)->bucket.queue != row->task.queue || loading->unfinished == 0)
+      return STATUS_CORRUPT;
+    loading->unfinished--;
+    ready_restore(state, number, (uint32_t)bucket, loading->meta.time_us);
+  }
+  listing_place(state, number, row->business_hash);
+  return STATUS_OK;
+}
+
+/* A row in the store's map, to be read in the order of acceptance: that is the order of lists. */
+struct task_place {
+  uint64_t accepted_seq;
+  struct bytes key, value;
+};
+
+struct task_places {
+  struct task_place *rows;
+  size_t count, capacity;
+  bool ordered;
+};
+
+static enum status find_task(void *context, struct bytes key, struct bytes value) {
+  struct task_places *places = context;
+  struct task_place place = {task_row_accepted_seq(value), key, value};
+  if (places->count == places->capacity || key.size != id_bytes || place.accepted_seq == 0) return STATUS_CORRUPT;
+  if (places->count != 0 && places->rows[places->count - 1].accepted_seq >= place.accepted_seq) places->ordered = false;
+  places->rows[places->count++] = place;
+  return STATUS_OK;
+}
+
+static int compare_places(const void *a, const void *b) {
+  const struct task_place *one = a, *other = b;
+  return one->accepted_seq < other->accepted_seq ? -1 : one->accepted_seq > other->accepted_seq;
+}
+
+static enum status load_task(struct loading *loading, struct bytes key, struct bytes value) {
+  struct state *state = loading->state;
+  struct task_row row;
+  sum_add(loading, ROWS_TASKS, key, value);
+  enum status status = task_row_decode(key, value, &row);
+  if (status != STATUS_OK) return status;
+  const struct task *task = &row.task;
+  if (!is_object(state, task->queue, OBJECT_QUEUE) || !is_object(state, task->application, OBJECT_APPLICATION))
+    return STATUS_CORRUPT;
+  if (task->accepted_seq <= loading->last_accepted_seq || task->last_seq > loading->meta.seq) return STATUS_CORRUPT;
+  if (task_state_holds_lease((enum task_state)task->state) != !id_is_zero(&task->attempt.id)) return STATUS_CORRUPT;
+  loading->last_accepted_seq = task->accepted_seq;
+  uint32_t number = pool_add(&state->tasks);
+  struct task_node *node = node_at(state, number);
+  index_add(&state->task_ids, id_hash(&task->id), number);
+  node->task = *task;
+  node->key_id = row.key_id;
+  node->handler_hash = row.handler_hash;
+  checkpoint_settle(&node->task, &loading->node_started);
+  return place_task(loading, number, &row);
+}
+
+/* Where the next additions will land is fetched while the present one is made: the tables are far larger than the processor's
+ * caches. */
+enum { ahead = 16 };
+
+static enum status load_tasks(struct loading *loading) {
+  uint64_t count = views_count(loading->views, ROWS_TASKS);
+  struct index *ids = &loading->state->task_ids;
+  struct task_places places = {.rows = guard_malloc(sizeof *places.rows * count), .capacity = count, .ordered = true};
+  index_reserve(ids, count);
+  enum status status = views_each(loading->views, ROWS_TASKS, find_task, &places);
+  if (!places.ordered) qsort(places.rows, places.count, sizeof *places.rows, compare_places);
+  for (size_t i = 0; i < places.count && status == STATUS_OK; i++) {
+    struct id id;
+    if (i + ahead < places.count) {
+      memcpy(id.bytes, places.rows[i + ahead].key.data, id_bytes);
+      index_prefetch(ids, id_hash(&id));
+    }
+    status = load_task(loading, places.rows[i].key, places.rows[i].value);
+  }
+  free(places.rows);
+  return status;
+}
+
+static enum status load_receipts(void *context, struct bytes key, struct bytes value) {
+  struct loading *loading = context;
+  struct index *receipts = &loading->state->receipts;
+  sum_add(loading, ROWS_RECEIPTS, key, value);
+  size_t count = value.size / 16;
+  if (value.size % 16 != 0) return STATUS_CORRUPT;
+  for (size_t i = 0; i < count; i++) {
+    struct receipt_entry entry = receipt_entry_at(value, i);
+    if (i + ahead < count) index_prefetch(receipts, receipt_entry_at(value, i + ahead).identity);
+    if (entry.seq == 0 || entry.seq > loading->meta.seq) return STATUS_CORRUPT;
+    index_add(receipts, entry.identity, entry.seq);
+  }
+  return STATUS_OK;
+}
+
+static enum status load_audits(void *context, struct bytes key, struct bytes value) {
+  struct loading *loading = context;
+  sum_add(loading, ROWS_AUDITS, key, value);
+  if (value.size % 8 != 0) return STATUS_CORRUPT;
+  for (size_t i = 0; i < value.size / 8; i++) listing_audit(loading->state, audit_entry_at(value, i));
+  return STATUS_OK;
+}
+
+static enum status load_tables(struct loading *loading) {
+  struct state *state = loading->state;
+  index_reserve(&state->receipts, loading->meta.receipts);
+  enum status status = views_each(loading->views, ROWS_OBJECTS, load_object, loading);
+  if (status == STATUS_OK) status = views_each(loading->views, ROWS_BUCKETS, load_bucket, loading);
+  if (status == STATUS_OK) status = load_tasks(loading);
+  if (status == STATUS_OK) status = views_each(loading->views, ROWS_RECEIPTS, load_receipts, loading);
+  if (status == STATUS_OK) status = views_each(loading->views, ROWS_AUDITS, load_audits, loading);
+  if (status != STATUS_OK) return status;
+  bool whole = loading->sum == loading->meta.sum && loading->unfinished == 0 &&
+               state->receipts.count == loading->meta.receipts && state->audit_count == loading->meta.audits;
+  state->last_seq = loading->meta.seq;
+  state->last_time_us = loading->meta.time_us;
+  return whole ? STATUS_OK : STATUS_CORRUPT;
+}
+
+enum status checkpoint_load(const char *directory, struct journal *journal, struct state **ret_state,
+                            struct checkpoint_position *ret_position, struct fault *fault) {
+  struct loading loading = {.node_started.type = EVENT_node_started};
+  enum status status = checkpoint_attach(directory, 0, true, journal, &loading.views, &loading.meta, fault);
+  if (status != STATUS_OK) return status;
+  if (loading.meta.seq == 0) {
+    views_close(loading.views);
+    return fault_set(fault, STATUS_NOT_FOUND, NULL, "%.160s: nothing is in it yet", directory);
+  }
+  loading.state = state_new();
+  loading.node_started.seq = loading.meta.node_started_seq;
+  loading.node_started.time_us = loading.meta.node_started_us;
+  status = views_begin(loading.views, false, fault);
+  if (status == STATUS_OK && (status = load_tables(&loading)) != STATUS_OK)
+    (void)fault_set(fault, status, NULL, "%.160s: its rows are damaged", directory);
+  views_close(loading.views);
+  index_clear(&loading.buckets);
+  if (status != STATUS_OK) {
+    state_free(loading.state);
+    return status;
+  }
+  *ret_state = loading.state;
+  *ret_position = (struct checkpoint_position){loading.meta.seq, loading.meta.chain};
+  return STATUS_OK;
+}

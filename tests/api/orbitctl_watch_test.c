@@ -1,0 +1,248 @@
+/* orbitctl task watch and attempts beside a worker, and everything on a terminal. */
+#include <sys/ioctl.h>
+
+#include "api/orbitctl_fixture.h"
+#include "orbit.h"
+
+static struct orbit_worker *worker;
+
+/* ---- With a worker ---- */
+
+/* The first attempt of "flaky" is refused as safe to try again; "unsure" never knows; the others do what they are called. */
+static enum orbit_outcome work(void *context, const struct orbit_assignment *assignment, struct orbit_report *report) {
+  (void)context;
+  if (strcmp(assignment->handler, "flaky") == 0 && assignment->number == 1)
+    return orbit_report_failure(report, "TEMPORARY_REJECTION", true, "later, please", NULL, 0);
+  if (strcmp(assignment->handler, "unsure") == 0) return orbit_report_unknown(report, "NO_IDEA", NULL, NULL, 0);
+  return orbit_report_success(report, "{\"ok\":1.0}", 10);
+}
+
+static void start_worker(void) {
+  static const char *const handlers[] = {"flaky", "unsure", "steady"};
+  const char *const queues[] = {server.queue_id};
+  struct orbit_worker_options options = ORBIT_WORKER_OPTIONS_INIT;
+  struct orbit_error error;
+  options.url = server.url;
+  options.token = server.token;
+  options.name = "the worker";
+  options.queue_ids = queues;
+  options.queue_count = 1;
+  if (orbit_worker_new(&options, &worker, &error) != ORBIT_OK) fail_msg("%s", error.message);
+  for (unsigned i = 0; i < 3; i++)
+    assert_int_equal(orbit_worker_handle(worker, handlers[i], "v1", work, NULL, &error), ORBIT_OK);
+  assert_int_equal(orbit_worker_start(worker, &error), ORBIT_OK);
+  if (orbit_worker_wait_ready(worker, api_wait_ms_max, &error) != ORBIT_OK) fail_msg("%s", error.message);
+}
+
+static int end_worker(void **state) {
+  (void)state;
+  orbit_worker_free(worker);
+  worker = NULL;
+  return 0;
+}
+
+static unsigned lines_of(const char *text) {
+  unsigned lines = 0;
+  for (; *text != '\0'; text++) lines += *text == '\n';
+  return lines;
+}
+
+static void follows_a_task_to_its_success(void **state) {
+  (void)state;
+  struct api_run run;
+  start_worker();
+  cleanup(guard_free) char *id = submitted("follow", "flaky", "60000", "3");
+  api_orbitctl(&as_usual, &run, "task", "watch", id, "--interval-ms", "50", NULL);
+  expect_code(&run, 0);
+  expect_in(run.out, "SUCCEEDED");
+  expect_in(run.out, "attempt 2/3");
+  assert_null(strchr(run.out, '\r')); /* no terminal: a line a change */
+  assert_string_equal(run.err, "");
+  api_run_clear(&run);
+
+  api_orbitctl(&as_usual, &run, "task", "watch", id, "-o", "jsonl", NULL);
+  expect_code(&run, 0);
+  assert_int_equal(lines_of(run.out), 1);
+  cleanup(guard_free) char *result = value_of(run.out, "result");
+  assert_string_equal(result, "{\"ok\":1.0}");
+  api_run_clear(&run);
+
+  /* and what became of each attempt */
+  char target[128];
+  (void)snprintf(target, sizeof target, "/v1/tasks/%s/attempts", id);
+  http_get(&server, server.token, target, &reply);
+  api_orbitctl(&as_usual, &run, "task", "attempts", id, "-o", "json", NULL);
+  expect_code(&run, 0);
+  struct bytes data = http_value(&reply, "data");
+  assert_int_equal(run.out_size, data.size + 1);
+  assert_int_equal(memcmp(run.out, data.data, data.size), 0);
+  api_run_clear(&run);
+  api_orbitctl(&as_usual, &run, "task", "attempts", id, NULL);
+  expect_code(&run, 0);
+  assert_int_equal(lines_of(run.out), 3);
+  expect_in(run.out, "RETRYABLE_FAILURE");
+  expect_in(run.out, "TEMPORARY_REJECTION");
+  expect_in(run.out, "SUCCEEDED");
+  api_run_clear(&run);
+  api_orbitctl(&as_usual, &run, "task", "attempts", id, "-o", "csv", NULL);
+  assert_int_equal(lines_of(run.out), 3);
+  expect_in(run.out, "the worker");
+  expect_in(run.out, "\"later, please\"");
+  api_run_clear(&run);
+}
+
+static void follows_a_task_to_another_end(void **state) {
+  (void)state;
+  static const struct {
+    const char *key, *handler, *timeout_ms, *ends;
+  } rows[] = {{"late", "nobody-does-this", "300", "FAILED"}, {"unsure", "unsure", "60000", "NEEDS_REVIEW"}};
+  start_worker();
+  for (unsigned i = 0; i < 2; i++) {
+    struct api_run run;
+    cleanup(guard_free) char *id = submitted(rows[i].key, rows[i].handler, rows[i].timeout_ms, "1");
+    api_orbitctl(&as_usual, &run, "task", "watch", id, "--interval-ms", "50", "-o", "csv", NULL);
+    expect_code(&run, 1);
+    expect_in(run.out, rows[i].ends);
+    assert_int_equal(strncmp(run.out, "id,state,", 9), 0);
+    assert_null(strstr(run.out + 1, "id,state,")); /* one head */
+    api_run_clear(&run);
+  }
+  struct api_run run;
+  api_orbitctl(&as_usual, &run, "task", "watch", "0000018bcfe568000000000000000a01", NULL);
+  expect_code(&run, 1);
+  expect_in(run.err, "NOT_FOUND");
+  api_run_clear(&run);
+}
+
+static bool file_has(const char *path, const char *text) {
+  struct bytes found = test_file_read(path);
+  bool has = found.data != NULL && memmem(found.data, found.size, text, strlen(text)) != NULL;
+  free((void *)(uintptr_t)found.data);
+  return has;
+}
+
+/* A server that is restarted loses nobody who watches. */
+static void follows_a_task_over_a_restart(void **state) {
+  (void)state;
+  cleanup(guard_free) char *id = submitted("restart", "steady", "60000", "1");
+  char out[path_bytes], err[path_bytes];
+  (void)snprintf(out, sizeof out, "%s", at("watch.out"));
+  (void)snprintf(err, sizeof err, "%s", at("watch.err"));
+  const char *const arguments[] = {api_program("orbitctl"), "task", "watch", id, "--interval-ms", "50", NULL};
+  pid_t pid = api_spawn(arguments, &as_usual, out, err);
+  api_wait(file_has(out, "WAITING"));
+  server.keep_ports = true;
+  assert_int_equal(api_server_stop(&server, SIGKILL), 128 + SIGKILL);
+  api_wait(file_has(err, "asking again"));
+  api_server_start(&server, NULL);
+  start_worker();
+  assert_int_equal(api_wait_exit(pid), 0);
+  assert_true(file_has(out, "SUCCEEDED"));
+}
+
+/* ---- On a terminal ---- */
+
+struct terminal {
+  int screen, program; /* our end and its end */
+};
+
+static void terminal_open(struct terminal *terminal, unsigned short columns) {
+  struct winsize size = {.ws_row = 24, .ws_col = columns};
+  terminal->screen = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+  assert_true(terminal->screen >= 0);
+  assert_int_equal(grantpt(terminal->screen), 0);
+  assert_int_equal(unlockpt(terminal->screen), 0);
+  terminal->program = open(ptsname(terminal->screen), O_RDWR | O_NOCTTY | O_CLOEXEC);
+  assert_true(terminal->program >= 0);
+  assert_int_equal(ioctl(terminal->program, TIOCSWINSZ, &size), 0);
+}
+
+/* Runs the command on a terminal of so many columns; returns what came on the screen. The caller frees. */
+static char *on_a_terminal(unsigned short columns, const char *const *variables, const char *const *arguments) {
+  struct terminal terminal;
+  struct api_run_options options = {.environment = variables};
+  cleanup(buffer_clear) struct buffer text;
+  buffer_init(&text, 1 << 20);
+  terminal_open(&terminal, columns);
+  const int fds[3] = {terminal.program, terminal.program, terminal.program};
+  pid_t pid = api_spawn_on(arguments, &options, fds);
+  guard_close(&terminal.program);
+  for (;;) {
+    uint8_t *room = buffer_reserve(&text, 4096);
+    ssize_t got = read(terminal.screen, room, 4096);
+    if (got <= 0) break; /* EIO: the program has closed it */
+    buffer_commit(&text, (size_t)got);
+  }
+  (void)api_wait_exit(pid);
+  guard_close(&terminal.screen);
+  return strndup((const char *)text.data, text.size);
+}
+
+/* The longest line, in columns: colours take none, and every character of these tests takes one. */
+static unsigned widest_line(const char *text) {
+  unsigned widest = 0, width = 0;
+  for (; *text != '\0'; text++) {
+    if (*text == '\033') {
+      while (*text != '\0' && *text != 'm' && *text != 'K') text++;
+      continue;
+    }
+    if (*text == '\n' || *text == '\r') width = 0;
+    else if (((unsigned char)*text & 0xC0) != 0x80) width++;
+    if (width > widest) widest = width;
+  }
+  return widest;
+}
+
+static void fits_the_terminal(void **state) {
+  (void)state;
+  static const unsigned short widths[] = {40, 60, 80, 100, 200};
+  start_worker();
+  cleanup(guard_free) char *id = submitted("terminal", "flaky", "60000", "2");
+  api_wait(has_state(id, "SUCCEEDED"));
+  for (unsigned i = 0; i < sizeof widths / sizeof widths[0]; i++) {
+    const char *const attempts[] = {api_program("orbitctl"), "task", "attempts", id, NULL};
+    const char *const get[] = {attempts[0], "task", "get", id, NULL};
+    cleanup(guard_free) char *table = on_a_terminal(widths[i], environment, attempts);
+    expect_in(table, "STATE");
+    assert_in_range(widest_line(table), 20, widths[i]);
+    cleanup(guard_free) char *fields = on_a_terminal(widths[i], environment, get);
+    assert_in_range(widest_line(fields), 20, widths[i] < 60 ? 60 : widths[i]); /* ids are never cut */
+  }
+}
+
+static void colours_terminals_only(void **state) {
+  (void)state;
+  cleanup(guard_free) char *id = submitted("colours", "none", "60000", "1");
+  const char *const arguments[] = {api_program("orbitctl"), "task", "attempts", id, NULL};
+  static const char *const terms[] = {"TERM=xterm", "TERM=dumb"};
+  for (unsigned i = 0; i < 4; i++) {
+    const char *const variables[] = {url_variable, credentials_variable, terms[i % 2], i < 2 ? NULL : "NO_COLOR=1", NULL};
+    cleanup(guard_free) char *screen = on_a_terminal(80, variables, arguments);
+    expect_in(screen, "STATE");
+    assert_int_equal(strchr(screen, '\033') != NULL, i == 0);
+  }
+}
+
+static void follows_on_one_line(void **state) {
+  (void)state;
+  start_worker();
+  cleanup(guard_free) char *id = submitted("one-line", "steady", "60000", "1");
+  const char *const arguments[] = {api_program("orbitctl"), "task", "watch", id, "--interval-ms", "50", NULL};
+  cleanup(guard_free) char *screen = on_a_terminal(80, environment, arguments);
+  assert_int_equal(lines_of(screen), 1);
+  expect_in(screen, "\r\033[K");
+  expect_in(screen, "SUCCEEDED");
+  assert_int_equal(screen[strlen(screen) - 1], '\n');
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test_teardown(follows_a_task_to_its_success, end_worker),
+      cmocka_unit_test_teardown(follows_a_task_to_another_end, end_worker),
+      cmocka_unit_test_teardown(follows_a_task_over_a_restart, end_worker),
+      cmocka_unit_test_teardown(fits_the_terminal, end_worker),
+      cmocka_unit_test(colours_terminals_only),
+      cmocka_unit_test_teardown(follows_on_one_line, end_worker),
+  };
+  return cmocka_run_group_tests(tests, start, stop);
+}

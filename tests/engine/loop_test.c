@@ -1,0 +1,348 @@
+/* The engine on a thread of its own, between producers, a worker and readers on theirs. */
+#include "engine/world.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/guard.h"
+#include "codec/digest.h"
+#include "engine/internal.h"
+
+enum { patience_ms = 60000 }; /* a lost wake-up ends here */
+
+struct life {
+  struct world *world;
+  pthread_t engine_thread;
+  enum status status;
+};
+
+static void *run_engine(void *context) {
+  struct life *life = context;
+  struct fault fault = {0};
+  life->status = engine_run(life->world->engine, &fault);
+  return NULL;
+}
+
+static struct life *begin(void) {
+  struct life *life = calloc(1, sizeof *life);
+  life->world = malloc(sizeof *life->world);
+  world_open(life->world);
+  assert_int_equal(pthread_create(&life->engine_thread, NULL, run_engine, life), 0);
+  return life;
+}
+
+/* Stops the thread; from here on the world is ticked by hand again. */
+static void stop(struct life *life) {
+  engine_stop(life->world->engine);
+  assert_int_equal(pthread_join(life->engine_thread, NULL), 0);
+  assert_int_equal(life->status, STATUS_OK);
+  life->world->now_us = engine_now_us(life->world->engine);
+  world_check(life->world);
+}
+
+static void end(struct life *life) {
+  world_close(life->world);
+  free(life->world);
+  free(life);
+}
+
+static struct mail *wait_mail(struct outbox *outbox) {
+  struct pollfd wait = {outbox->event_fd, POLLIN, 0};
+  for (;;) {
+    struct mail *mail = outbox_take(outbox);
+    if (mail != NULL) return mail;
+    must(poll(&wait, 1, patience_ms) == 1);
+  }
+}
+
+/* One ticket there and back. */
+static struct answer ask(struct world *world, struct outbox *outbox, const struct command *command) {
+  struct ticket ticket = {.home = outbox, .command = *command};
+  struct fault fault = {0};
+  must(engine_submit(world->engine, &ticket, &fault) == STATUS_OK);
+  struct mail *mail = wait_mail(outbox);
+  must(mail == &ticket.mail && mail->next == NULL);
+  return ticket.answer;
+}
+
+/* ---- producers and a worker ---- */
+
+enum { producers = 4, each = 250, window = 32 };
+
+struct producer {
+  struct world *world;
+  unsigned number;
+  unsigned created, deduplicated;
+  pthread_t thread;
+};
+
+static struct command numbered(struct world *world, unsigned producer, unsigned i) {
+  char key[32];
+  (void)snprintf(key, sizeof key, "%u-%u", producer, i);
+  return world_submit(world, key);
+}
+
+/* Every submission twice, up to a window under way; each comes back once. */
+static void *produce(void *context) {
+  struct producer *producer = context;
+  struct outbox outbox;
+  must(outbox_init(&outbox) == STATUS_OK);
+  struct ticket *tickets = calloc((size_t)each * 2, sizeof *tickets);
+  unsigned sent = 0, back = 0;
+  while (back < each * 2) {
+    for (; sent < each * 2 && sent - back < window; sent++) {
+      struct fault fault = {0};
+      tickets[sent] = (struct ticket){.home = &outbox, .command = numbered(producer->world, producer->number, sent / 2)};
+      must(engine_submit(producer->world->engine, &tickets[sent], &fault) == STATUS_OK);
+    }
+    for (struct mail *mail = wait_mail(&outbox); mail != NULL; mail = mail->next, back++) {
+      struct ticket *ticket = (struct ticket *)mail;
+      must(ticket == &tickets[back]); /* in the order in which they went in */
+      must(ticket->answer.status == STATUS_OK && ticket->answer.created != ticket->answer.deduplicated);
+      producer->created += ticket->answer.created;
+      producer->deduplicated += ticket->answer.deduplicated;
+    }
+  }
+  free(tickets);
+  outbox_clear(&outbox);
+  return NULL;
+}
+
+struct labour {
+  struct world *world;
+  struct session_gauge gauge;
+  unsigned done;
+  pthread_t thread;
+};
+
+static struct ticket *send(struct world *world, struct outbox *outbox, struct session_gauge *gauge,
+                           const struct command *command) {
+  struct ticket *ticket = calloc(1, sizeof *ticket);
+  struct fault fault = {0};
+  *ticket = (struct ticket){.home = outbox, .command = *command, .gauge = gauge};
+  must(engine_submit(world->engine, ticket, &fault) == STATUS_OK);
+  return ticket;
+}
+
+static struct command about(struct world *world, struct id_source *ids, enum command_kind kind, const struct id *task_id,
+                            const struct id *attempt_id, uint64_t epoch) {
+  struct command command = {.kind = kind, .who = world->who, .session = 1};
+  struct attempt_ref ref = {
+      .message_id = id_source_next(ids, 1), .task_id = *task_id, .attempt_id = *attempt_id, .epoch = epoch};
+  if (kind == COMMAND_FINISH) {
+    command.as.finish.ref = ref;
+    command.as.finish.report = (struct report){.outcome = OUTCOME_SUCCEEDED, .result = bytes_text("1")};
+  } else {
+    command.as.ref = ref;
+  }
+  world_identify(world, &command, "");
+  return command;
+}
+
+/* Starts and finishes what is assigned until all is done. */
+static void *labour(void *context) {
+  struct labour *labour = context;
+  struct world *world = labour->world;
+  struct outbox outbox;
+  struct id_source ids;
+  must(outbox_init(&outbox) == STATUS_OK);
+  id_source_init(&ids, 5);
+  struct command hello = world_hello_command(world, 1, 50);
+  (void)send(world, &outbox, &labour->gauge, &hello);
+  unsigned tickets = 1;
+  while (labour->done < producers * each || tickets != 0) {
+    for (struct mail *mail = wait_mail(&outbox), *next; mail != NULL; mail = next) {
+      next = mail->next;
+      if (mail->kind == MAIL_ASSIGN) {
+        struct push *push = (struct push *)mail;
+        (void)atomic_fetch_sub(&labour->gauge.unsent_bytes, push->weight);
+        struct command start = about(world, &ids, COMMAND_START, &push->task_id, &push->attempt_id, push->task.epoch);
+        struct command finish = about(world, &ids, COMMAND_FINISH, &push->task_id, &push->attempt_id, push->task.epoch);
+        (void)send(world, &outbox, NULL, &start);
+        (void)send(world, &outbox, NULL, &finish);
+        tickets += 2;
+        push_free(push);
+        continue;
+      }
+      must(mail->kind == MAIL_TICKET);
+      struct ticket *ticket = (struct ticket *)mail;
+      must(ticket->answer.status == STATUS_OK);
+      labour->done += ticket->command.kind == COMMAND_FINISH && ticket->answer.as.worker.task_state == TASK_SUCCEEDED;
+      free(ticket);
+      tickets--;
+    }
+  }
+  struct command bye = {.kind = COMMAND_BYE, .who = world->who, .session = 1};
+  (void)ask(world, &outbox, &bye);
+  outbox_clear(&outbox);
+  return NULL;
+}
+
+struct reader {
+  struct world *world;
+  _Atomic bool over;
+  unsigned known;
+  pthread_t thread;
+};
+
+/* Judges tokens and reads the clock, as the edges do, while credentials come and go. */
+static void *read_on(void *context) {
+  struct reader *reader = context;
+  struct engine *engine = reader->world->engine;
+  int64_t last = 0;
+  struct principal held = {.permissions = 0};
+  while (!atomic_load(&reader->over)) {
+    struct principal who;
+    struct fault fault = {0};
+    int64_t now = engine_now_us(engine);
+    must(now >= last);
+    last = now;
+    if (directory_authenticate(engine_directory(engine), bytes_text("turning-token"), now, &who, &fault) == STATUS_OK) {
+      reader->known++;
+      held = who;
+    }
+    (void)directory_check(engine_directory(engine), &held, now);
+    (void)directory_generation(engine_directory(engine));
+  }
+  return NULL;
+}
+
+static void many_threads_lose_nothing(void **context) {
+  (void)context;
+  struct life *life = begin();
+  struct world *world = life->world;
+  struct producer threads[producers] = {{0}};
+  struct labour worker = {.world = world};
+  struct reader reader = {.world = world};
+  assert_int_equal(pthread_create(&worker.thread, NULL, labour, &worker), 0);
+  assert_int_equal(pthread_create(&reader.thread, NULL, read_on, &reader), 0);
+  for (unsigned i = 0; i < producers; i++) {
+    threads[i] = (struct producer){.world = world, .number = i};
+    assert_int_equal(pthread_create(&threads[i].thread, NULL, produce, &threads[i]), 0);
+  }
+  struct outbox outbox; /* this thread is the administrator: a token comes, turns and goes */
+  uint8_t hashes[2][token_hash_bytes];
+  assert_int_equal(outbox_init(&outbox), STATUS_OK);
+  token_hash(bytes_text("turning-token"), hashes[0]);
+  token_hash(bytes_text("another-token"), hashes[1]);
+  struct command create = world_credential(world, COMMAND_CREDENTIAL_CREATE, NULL);
+  create.as.credential.application_id = world->application_id;
+  create.as.credential.permissions = 1;
+  create.as.credential.token_hash = bytes_of(hashes[0], token_hash_bytes);
+  world_identify(world, &create, "c");
+  struct id id = ask(world, &outbox, &create).as.credential.id;
+  for (unsigned i = 1; i <= 50; i++) {
+    char key[16];
+    (void)snprintf(key, sizeof key, "r%u", i);
+    struct command rotate = world_credential(world, COMMAND_CREDENTIAL_ROTATE, &id);
+    rotate.as.credential.token_hash = bytes_of(hashes[i % 2], token_hash_bytes);
+    world_identify(world, &rotate, key);
+    struct answer answer = ask(world, &outbox, &rotate);
+    assert_int_equal(answer.status, STATUS_OK);
+    assert_int_equal(answer.as.credential.revision, i + 1);
+    struct principal who; /* as soon as it is answered it is so */
+    struct fault fault = {0};
+    assert_int_equal(
+        directory_authenticate(engine_directory(world->engine), bytes_text("turning-token"), INT64_MAX, &who, &fault),
+        i % 2 == 0 ? STATUS_OK : STATUS_UNAUTHENTICATED);
+  }
+  for (unsigned i = 0; i < producers; i++) {
+    assert_int_equal(pthread_join(threads[i].thread, NULL), 0);
+    assert_true(threads[i].created == each && threads[i].deduplicated == each);
+  }
+  assert_int_equal(pthread_join(worker.thread, NULL), 0);
+  assert_int_equal(worker.done, producers * each);
+  atomic_store(&reader.over, true);
+  assert_int_equal(pthread_join(reader.thread, NULL), 0);
+  stop(life);
+  struct queue queue = world_get_queue(world, &world->queue_id);
+  assert_int_equal(queue.counts[TASK_SUCCEEDED], producers * each);
+  assert_int_equal(queue.counts[TASK_WAITING] + queue.counts[TASK_LEASED] + queue.counts[TASK_RUNNING], 0);
+  outbox_clear(&outbox);
+  end(life);
+}
+
+/* A task whose time comes while nobody says a word: the engine wakes by itself. */
+static void timers_need_no_company(void **context) {
+  (void)context;
+  struct life *life = begin();
+  struct world *world = life->world;
+  struct outbox outbox;
+  struct session_gauge gauge = {0};
+  assert_int_equal(outbox_init(&outbox), STATUS_OK);
+  struct ticket hello = {.home = &outbox, .command = world_hello_command(world, 1, 5), .gauge = &gauge};
+  struct fault fault = {0};
+  assert_int_equal(engine_submit(world->engine, &hello, &fault), STATUS_OK);
+  assert_ptr_equal(wait_mail(&outbox), &hello.mail);
+  struct command command = world_submit(world, "later");
+  command.as.submit.available_at = engine_now_us(world->engine) + 50000;
+  world_identify(world, &command, "later");
+  struct answer answer = ask(world, &outbox, &command);
+  assert_int_equal(answer.status, STATUS_OK);
+  struct push *push = (struct push *)wait_mail(&outbox);
+  assert_int_equal(push->mail.kind, MAIL_ASSIGN);
+  assert_true(id_equal(&push->task_id, &answer.as.task.id));
+  assert_true(push->task.attempt.leased_at >= command.as.submit.available_at);
+  push_free(push);
+  struct command bye = {.kind = COMMAND_BYE, .who = world->who, .session = 1};
+  (void)ask(world, &outbox, &bye);
+  stop(life);
+  outbox_clear(&outbox);
+  end(life);
+}
+
+/* While producers go on, Orbit drains: each submission is refused at the door or answered, and what was answered is there. */
+static void *produce_until_refused(void *context) {
+  struct producer *producer = context;
+  struct outbox outbox;
+  must(outbox_init(&outbox) == STATUS_OK);
+  for (unsigned i = 0;; i++) {
+    struct ticket ticket = {.home = &outbox, .command = numbered(producer->world, producer->number, i)};
+    struct fault fault = {0};
+    if (engine_submit(producer->world->engine, &ticket, &fault) != STATUS_OK) {
+      must(fault.status == STATUS_UNAVAILABLE && fault.retry_after_ms > 0);
+      break;
+    }
+    must(wait_mail(&outbox) == &ticket.mail && ticket.answer.status == STATUS_OK);
+    producer->created++;
+  }
+  outbox_clear(&outbox);
+  return NULL;
+}
+
+static void draining_answers_all_that_it_took(void **context) {
+  (void)context;
+  struct life *life = begin();
+  struct world *world = life->world;
+  struct producer threads[producers] = {{0}};
+  struct outbox outbox;
+  assert_int_equal(outbox_init(&outbox), STATUS_OK);
+  for (unsigned i = 0; i < producers; i++) {
+    threads[i] = (struct producer){.world = world, .number = i};
+    assert_int_equal(pthread_create(&threads[i].thread, NULL, produce_until_refused, &threads[i]), 0);
+  }
+  struct command get = {.kind = COMMAND_GET_QUEUE, .who = world->who, .as.object_id = world->queue_id};
+  while (ask(world, &outbox, &get).as.queue.counts[TASK_WAITING] < 100) continue;
+  engine_drain(world->engine);
+  unsigned created = 0;
+  for (unsigned i = 0; i < producers; i++) {
+    assert_int_equal(pthread_join(threads[i].thread, NULL), 0);
+    created += threads[i].created;
+  }
+  assert_int_equal(ask(world, &outbox, &get).as.queue.counts[TASK_WAITING], created); /* reads still pass */
+  stop(life);
+  outbox_clear(&outbox);
+  end(life);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(many_threads_lose_nothing),
+      cmocka_unit_test(timers_need_no_company),
+      cmocka_unit_test(draining_answers_all_that_it_took),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
