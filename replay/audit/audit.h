@@ -5,8 +5,8 @@
 #include <regex.h>
 #include <stdio.h>
 
-#include "reading/reading.h"
 #include "reading/scan.h"
+#include "reading/tool.h"
 
 enum output { OUTPUT_TEXT = 1, OUTPUT_JSON, OUTPUT_JSONL, OUTPUT_CSV, OUTPUT_MSGPACK };
 const char *output_text(enum output output); /* "jsonl" */

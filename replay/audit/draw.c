@@ -46,20 +46,37 @@ static const char *sign_text(enum sign sign) {
   return has_boxes() ? boxes[sign] : ascii[sign];
 }
 
-/* Each part takes a column at least, so that none is lost; the later one wins. */
-static enum sign sign_at(const struct scale *scale, const struct bar *bar, unsigned column) {
-  int64_t ended_us = bar->ended_us != 0 ? bar->ended_us : scale->until_us;
-  unsigned leased = column_of(scale, bar->leased_us), ended = column_of(scale, ended_us);
-  if (column > ended || column < column_of(scale, bar->waited_us)) return SIGN_BLANK;
-  if (bar->started_us != 0 && column >= column_of(scale, bar->started_us)) return SIGN_RUN;
-  return column >= leased ? SIGN_LEASE : SIGN_WAIT;
+/* Where the parts of a bar begin, and its last column. */
+struct parts {
+  unsigned waits, leased, runs, ends;
+};
+
+/* Each part takes a column at least, so that none is lost, however short it was. */
+static struct parts parts_of(const struct scale *scale, const struct bar *bar) {
+  struct parts parts = {.waits = column_of(scale, bar->waited_us),
+                        .leased = column_of(scale, bar->leased_us),
+                        .ends = column_of(scale, bar->ended_us != 0 ? bar->ended_us : scale->until_us)};
+  parts.runs = scale->width;
+  if (bar->started_us == 0) return parts;
+  parts.runs = column_of(scale, bar->started_us);
+  if (parts.leased + 1 == scale->width) parts.leased--;
+  if (parts.runs <= parts.leased) parts.runs = parts.leased + 1;
+  if (parts.ends < parts.runs) parts.ends = parts.runs;
+  return parts;
+}
+
+static enum sign sign_at(const struct parts *parts, unsigned column) {
+  if (column > parts->ends || (column < parts->leased && column < parts->waits)) return SIGN_BLANK;
+  if (column >= parts->runs) return SIGN_RUN;
+  return column >= parts->leased ? SIGN_LEASE : SIGN_WAIT;
 }
 
 static void draw_bar(struct out *out, const struct scale *scale, const struct bar *bar) {
+  struct parts parts = parts_of(scale, bar);
   enum sign last = SIGN_BLANK;
   buffer_append_format(&out->text, "%4llu %s", (unsigned long long)bar->number, sign_text(SIGN_EDGE));
   for (unsigned column = 0; column < scale->width; column++) {
-    enum sign sign = sign_at(scale, bar, column);
+    enum sign sign = sign_at(&parts, column);
     if (sign != last && sign == SIGN_RUN) buffer_append_text(&out->text, out_colour(out, bar->colour));
     if (sign != last && last == SIGN_RUN) buffer_append_text(&out->text, out_colour(out, COLOUR_NONE));
     buffer_append_text(&out->text, sign_text(sign));

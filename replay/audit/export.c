@@ -15,7 +15,6 @@ enum { write_bytes = 256 * 1024, progress_every = 4096 };
 
 struct export {
   const struct request *request;
-  struct journal *journal;
   struct scan *scan;
   struct filter *filter;
   struct manifest manifest;
@@ -117,7 +116,7 @@ static int write_manifest(struct export *export, const struct export_paths *path
   cleanup(guard_close) int file = make_file(paths->manifest);
   if (file < 0) return say_errno(paths->manifest, "make it");
   buffer_init(&text, SIZE_MAX);
-  manifest_write(&text, &export->manifest, export->request, export->journal, paths);
+  manifest_write(&text, &export->manifest, export->request, export->scan, paths);
   bool written = !text.failed && write_all(file, buffer_bytes(&text)) && fsync(file) == 0;
   buffer_clear(&text);
   if (written) return exit_done;
@@ -154,11 +153,13 @@ static int check_request(const struct request *request) {
     return tool_say(exit_misuse, "an export is jsonl, csv or msgpack");
   if (request->follow || request->reverse || request->has_lines)
     return tool_say(exit_misuse, "--follow, --reverse and --lines belong to log");
-  size_t size = strlen(request->argument);
-  if (size == 0) return tool_say(exit_misuse, "OUT is empty");
-  if (request->argument[size - 1] == '/' && mkdir(request->argument, 0700) != 0 && errno != EEXIST)
-    return say_errno(request->argument, "make the directory");
-  return exit_done;
+  return request->argument[0] != 0 ? exit_done : tool_say(exit_misuse, "OUT is empty");
+}
+
+/* A name that ends with '/' is a directory, there already or not. */
+static int make_directory(const char *out) {
+  if (out[strlen(out) - 1] != '/' || mkdir(out, 0700) == 0 || errno == EEXIST) return exit_done;
+  return say_errno(out, "make the directory");
 }
 
 int audit_export(const struct request *given) {
@@ -166,11 +167,11 @@ int audit_export(const struct request *given) {
   if (!request.has_output) request.output = OUTPUT_JSONL;
   struct export export = {.request = &request, .file = -1};
   struct export_paths paths;
-  int code = reading_open(request.data, &export.journal);
+  int code = check_request(&request);
   if (code != exit_done) return code;
-  code = check_request(&request);
-  export.scan = code == exit_done ? scan_new(export.journal) : NULL;
-  if (code == exit_done && export.scan == NULL) code = exit_cannot_run;
+  export.scan = scan_new(request.data);
+  if (export.scan == NULL) return exit_cannot_run;
+  code = make_directory(request.argument);
   if (code == exit_done) {
     export.filter = filter_new(&request, export.scan);
     buffer_init(&export.text, SIZE_MAX);
@@ -183,6 +184,5 @@ int audit_export(const struct request *given) {
     filter_free(export.filter);
   }
   scan_free(export.scan);
-  journal_close(export.journal, false);
   return code;
 }

@@ -11,8 +11,7 @@ struct printing {
   struct out out;
   struct buffer plain; /* the line as --grep sees it */
   uint64_t printed, limit;
-  bool quiet;   /* looks alone: prints nothing, complains of nothing */
-  bool damaged; /* something could not be read */
+  bool told; /* what is damaged in this range was told before */
 };
 
 /* --grep sees the line as it would stand in a file: without colour; what is no line (JSON, msgpack) as a line of JSON. */
@@ -47,8 +46,7 @@ static bool next_wanted(struct printing *printing, struct event *ret_event) {
     enum status status = scan_next(printing->scan, ret_event, &record, &fault);
     if (status == STATUS_END) return false;
     if (status != STATUS_OK) {
-      if (printing->quiet) continue;
-      printing->damaged = true;
+      if (printing->told) continue;
       if (!out_flush(&printing->out)) return false;
       (void)tool_say(0, "%s", fault.message);
       continue;
@@ -74,18 +72,19 @@ static uint64_t find_tail(struct printing *printing, uint64_t first, uint64_t la
   struct event event;
   uint64_t start = last + 1, count = 0;
   scan_range(printing->scan, first, last, true);
-  printing->quiet = true;
   while (count < lines && next_wanted(printing, &event)) {
     start = event.seq;
     count++;
   }
-  printing->quiet = false;
+  printing->told = true; /* also for the walk that prints them */
   return count < lines ? first : start;
 }
 
-/* Prints what is committed from here on, until the reader of stdout goes. Holds no snapshot while it prints or waits. */
+/* Prints what is committed from here on, until the reader of stdout goes. Each look is a fresh one, and
+ * pins nothing while it prints or waits. */
 static void follow(struct printing *printing, uint64_t done) {
   printing->limit = UINT64_MAX;
+  printing->told = false;
   for (;;) {
     uint64_t last = scan_last_seq(printing->scan);
     if (last > done) {
@@ -121,26 +120,20 @@ static void print_log(struct printing *printing) {
 }
 
 int audit_log(const struct request *request) {
-  struct journal *journal;
   struct printing printing = {.request = request};
   if (request->argument != NULL) return tool_say(exit_misuse, "log takes no argument: \"%s\"", request->argument);
   if (request->follow && (request->reverse || request->until_us != 0))
     return tool_say(exit_misuse, "--follow goes on for ever: it cannot be had with --reverse or --until");
   if (request->follow && request->output == OUTPUT_JSON) return tool_say(exit_misuse, "--follow never ends an array: ask for -o jsonl");
-  int code = reading_open(request->data, &journal);
-  if (code != exit_done) return code;
-  printing.scan = scan_new(journal);
-  if (printing.scan != NULL) {
-    printing.filter = filter_new(request, printing.scan);
-    buffer_init(&printing.plain, SIZE_MAX);
-    out_begin(&printing.out);
-    print_log(&printing);
-    code = out_end(&printing.out, printing.damaged ? exit_finding : exit_done);
-    buffer_clear(&printing.plain);
-    filter_free(printing.filter);
-  }
-  code = printing.scan != NULL ? code : exit_cannot_run;
+  printing.scan = scan_new(request->data);
+  if (printing.scan == NULL) return exit_cannot_run;
+  printing.filter = filter_new(request, printing.scan);
+  buffer_init(&printing.plain, SIZE_MAX);
+  out_begin(&printing.out);
+  print_log(&printing);
+  int code = out_end(&printing.out, scan_is_damaged(printing.scan) ? exit_finding : exit_done);
+  buffer_clear(&printing.plain);
+  filter_free(printing.filter);
   scan_free(printing.scan);
-  journal_close(journal, false);
   return code;
 }

@@ -3,11 +3,11 @@
 #include <errno.h>
 #include <locale.h>
 #include <signal.h>
+#include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "audit/audit.h"
-#include "reading/damage.h"
 #include "reading/when.h"
 
 const char *argp_program_version = "orbit-audit " ORBIT_VERSION;
@@ -176,12 +176,14 @@ int main(int argc, char **argv) {
   char text[2048];
   describe(text, sizeof text);
   struct argp argp = {options, take, "COMMAND [ARGUMENT]", text, NULL, NULL, NULL};
-  struct parsing parsing = {.request = {.data = getenv("ORBIT_DATA"), .output = OUTPUT_TEXT}};
+  struct parsing parsing = {.request = {.output = OUTPUT_TEXT}};
+  const char *data = getenv("ORBIT_DATA");
+  if (data != NULL && data[0] != 0) parsing.request.data = data;
   (void)setlocale(LC_CTYPE, ""); /* for characters of patterns, and whether the terminal has boxes */
   argp_err_exit_status = exit_misuse;
   (void)argp_parse(&argp, argc, argv, 0, NULL, &parsing);
   (void)signal(SIGPIPE, SIG_IGN);
-  damage_guard();
+  if (sodium_init() < 0) return tool_say(exit_cannot_run, "the kernel gives no random bytes");
   int code = parsing.row->run(&parsing.request);
   if (parsing.request.grep != NULL) regfree(&parsing.request.pattern);
   return code;

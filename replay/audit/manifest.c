@@ -1,7 +1,6 @@
 /* Owns the text of a manifest and the names of an export's files. */
 #include "audit/manifest.h"
 
-#include <endian.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -123,17 +122,10 @@ static void put_counts(struct buffer *out, const struct manifest *manifest) {
   buffer_append_text(out, "}\n");
 }
 
-static uint32_t format_of(struct journal *journal) {
-  uint32_t format;
-  struct bytes genesis = journal_genesis(journal);
-  must(genesis.size >= sizeof format);
-  memcpy(&format, genesis.data, sizeof format);
-  return le32toh(format);
-}
-
-void manifest_write(struct buffer *out, const struct manifest *manifest, const struct request *request, struct journal *journal,
+void manifest_write(struct buffer *out, const struct manifest *manifest, const struct request *request, const struct scan *scan,
                     const struct export_paths *paths) {
-  struct id node_id = journal_node_id(journal);
+  struct log_origin origin = {.format = 0}; /* zero: the log does not say who made it */
+  (void)scan_origin(scan, &origin);
   char digest[2 * file_digest_bytes + 1];
   for (unsigned i = 0; i < file_digest_bytes; i++) (void)snprintf(digest + 2 * i, 3, "%02x", manifest->digest[i]);
   buffer_append_text(out, "{\n");
@@ -142,10 +134,10 @@ void manifest_write(struct buffer *out, const struct manifest *manifest, const s
   put_text(out, "tool_version", ORBIT_VERSION);
   buffer_append_text(out, "  ");
   put_time(out, "made_at", when_now_us(), ",\n");
-  put_text(out, "node_id", id_text(&node_id).text);
-  put_number(out, "log_format", format_of(journal));
+  put_text(out, "node_id", id_text(&origin.node_id).text);
+  put_number(out, "log_format", origin.format);
   buffer_append_text(out, "  ");
-  put_time(out, "log_created_at", journal_created_us(journal), ",\n");
+  put_time(out, "log_created_at", origin.created_us, ",\n");
   put_text(out, "file", paths->name);
   put_text(out, "format", output_text(request->output));
   put_number(out, "bytes", manifest->bytes);

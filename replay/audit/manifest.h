@@ -25,7 +25,7 @@ struct manifest {
   uint64_t counts[EVENT_type_end];
   uint8_t digest[file_digest_bytes]; /* BLAKE2b-256 of the events' file */
 };
-void manifest_write(struct buffer *out, const struct manifest *manifest, const struct request *request, struct journal *journal,
+void manifest_write(struct buffer *out, const struct manifest *manifest, const struct request *request, const struct scan *scan,
                     const struct export_paths *paths);
 
 /* Judges an export by its manifest, and against the log when --data names one. An exit code. */

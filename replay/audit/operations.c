@@ -15,7 +15,7 @@ struct listing {
   struct scan *scan;
   struct filter *filter;
   struct out out;
-  struct buffer before, after, cell;
+  struct buffer before, after, spaced, cell;
   uint64_t printed;
   bool damaged;
 };
@@ -62,6 +62,19 @@ static void text_row(struct listing *listing, const char *name, struct bytes val
   draw_folded(&listing->out, left, buffer_bytes(&listing->cell), COLOUR_NONE);
 }
 
+/* JSON with a space behind each comma of its own, so that it can be folded there. */
+static void json_row(struct listing *listing, const char *name, struct buffer *json) {
+  bool inside = false;
+  buffer_reset(&listing->spaced);
+  for (size_t i = 0; i < json->size; i++) {
+    buffer_append_char(&listing->spaced, (char)json->data[i]);
+    if (json->data[i] == '\\' && i + 1 < json->size) buffer_append_char(&listing->spaced, (char)json->data[++i]);
+    else if (json->data[i] == '"') inside = !inside;
+    else if (json->data[i] == ',' && !inside) buffer_append_char(&listing->spaced, ' ');
+  }
+  text_row(listing, name, buffer_bytes(&listing->spaced));
+}
+
 static void entry_text(struct listing *listing, const struct operation_document *operation) {
   struct out *out = &listing->out;
   if (listing->printed != 0) buffer_append_char(&out->text, '\n');
@@ -73,8 +86,8 @@ static void entry_text(struct listing *listing, const struct operation_document 
   text_row(listing, "by", bytes_text(id_text(&operation->actor_id).text));
   text_row(listing, "why", operation->reason);
   text_row(listing, "evidence", operation->evidence_ref);
-  text_row(listing, "before", buffer_bytes(&listing->before));
-  text_row(listing, "after", buffer_bytes(&listing->after));
+  json_row(listing, "before", &listing->before);
+  json_row(listing, "after", &listing->after);
   text_row(listing, "record", bytes_text(id_text(&operation->id).text));
   text_row(listing, "operation", bytes_text(id_text(&operation->operation_id).text));
 }
@@ -225,29 +238,25 @@ static void list_all(struct listing *listing) {
 }
 
 int audit_operations(const struct request *request) {
-  struct journal *journal;
   struct listing listing = {.request = request};
   if (request->output == OUTPUT_MSGPACK) return tool_say(exit_misuse, "operations are printed as text, json, jsonl or csv");
   if (request->follow || request->reverse || request->has_lines || request->grep != NULL)
     return tool_say(exit_misuse, "--follow, --reverse, --lines and --grep belong to log");
-  int code = reading_open(request->data, &journal);
-  if (code != exit_done) return code;
-  listing.scan = scan_new(journal);
-  if (listing.scan != NULL) {
-    listing.filter = filter_new(request, listing.scan);
-    buffer_init(&listing.before, SIZE_MAX);
-    buffer_init(&listing.after, SIZE_MAX);
-    buffer_init(&listing.cell, SIZE_MAX);
-    out_begin(&listing.out);
-    list_all(&listing);
-    code = out_end(&listing.out, listing.damaged ? exit_finding : exit_done);
-    buffer_clear(&listing.before);
-    buffer_clear(&listing.after);
-    buffer_clear(&listing.cell);
-    filter_free(listing.filter);
-  }
-  code = listing.scan != NULL ? code : exit_cannot_run;
+  listing.scan = scan_new(request->data);
+  if (listing.scan == NULL) return exit_cannot_run;
+  listing.filter = filter_new(request, listing.scan);
+  buffer_init(&listing.before, SIZE_MAX);
+  buffer_init(&listing.after, SIZE_MAX);
+  buffer_init(&listing.spaced, SIZE_MAX);
+  buffer_init(&listing.cell, SIZE_MAX);
+  out_begin(&listing.out);
+  list_all(&listing);
+  int code = out_end(&listing.out, listing.damaged || scan_is_damaged(listing.scan) ? exit_finding : exit_done);
+  buffer_clear(&listing.before);
+  buffer_clear(&listing.after);
+  buffer_clear(&listing.spaced);
+  buffer_clear(&listing.cell);
+  filter_free(listing.filter);
   scan_free(listing.scan);
-  journal_close(journal, false);
   return code;
 }

@@ -102,7 +102,7 @@ static void say_cancel_requested(const struct life *life, const struct event *ev
 
 static void say_reviewed(const struct life *life, const struct event *event, struct buffer *text) {
   const struct event_task_reviewed *reviewed = &event->body.task_reviewed;
-  buffer_append_format(text, "review finds %s: %s", outcome_text(reviewed->outcome), task_state_text(reviewed->state));
+  buffer_append_format(text, "review finds %s", outcome_text(reviewed->outcome));
   say_actor(text, life, event);
   say_document(text, life, "result", reviewed->result);
   buffer_append_format(text, "; result digest xxh3-128:%s", id_text(&reviewed->result_digest).text);

@@ -230,20 +230,18 @@ static int draw_task(struct life *life, struct scan *scan, const struct id *task
 }
 
 int audit_task(const struct request *request) {
-  struct journal *journal;
   struct life life = {.request = request};
   struct request rows = *request;
   if (!id_parse(bytes_text(request->argument), &rows.task))
     return tool_say(exit_misuse, "\"%s\" is no task id: 32 lower-case hexadecimal digits", request->argument);
   rows.argument = NULL;
   if (request->output != OUTPUT_TEXT) return audit_log(&rows);
-  int code = reading_open(request->data, &journal);
-  if (code != exit_done) return code;
-  life.node_id = journal_node_id(journal);
-  struct scan *scan = scan_new(journal);
-  code = scan != NULL ? draw_task(&life, scan, &rows.task) : exit_cannot_run;
+  struct scan *scan = scan_new(request->data);
+  struct log_origin origin;
+  if (scan == NULL) return exit_cannot_run;
+  if (scan_origin(scan, &origin)) life.node_id = origin.node_id;
+  int code = draw_task(&life, scan, &rows.task);
   free(life.seqs);
   scan_free(scan);
-  journal_close(journal, false);
   return code;
 }

@@ -1,30 +1,41 @@
-/* A walk over a log that holds no snapshot while its caller works: it copies a bounded piece, lets the snapshot go, and hands out
- * the events one by one. A reader that prints to a slow terminal or waits for news pins no pages. */
+/* A walk over a log that is read as evidence: without liblmdb, so that damage anywhere ends no program; without a lock or a snapshot, so
+ * that nothing is written, nobody is held up, and no page is pinned, however slowly its caller works. A bounded piece is in memory. */
 #ifndef ORBIT_REPLAY_SCAN_H
 #define ORBIT_REPLAY_SCAN_H
 
-#include "journal/journal.h"
+#include "base/status.h"
+#include "codec/event_codec.h"
 
 struct scan;
 
-/* NULL with a message on stderr when the log's reader table is full or memory ends. */
-struct scan *scan_new(struct journal *journal);
+/* NULL, with a message on stderr, when there is no log that can be opened. Damage of its first pages is told there, too. */
+struct scan *scan_new(const char *data_directory);
 void scan_free(struct scan *scan);
+/* Something could not be read soundly, now or before. */
+bool scan_is_damaged(const struct scan *scan);
 
-/* The last seq that is durable now. */
+/* Who made the log; false: its genesis is damaged. */
+struct log_origin {
+  uint32_t format;
+  int64_t created_us;
+  struct id node_id;
+};
+bool scan_origin(const struct scan *scan, struct log_origin *ret_origin);
+
+/* The last seq that is durable now: takes a fresh look. */
 uint64_t scan_last_seq(struct scan *scan);
 /* The first seq whose time is not before time_us; one behind the last when there is none. Reads a few headers alone. */
 uint64_t scan_seq_at(struct scan *scan, int64_t time_us);
-
 /* The seq of the task's acceptance, found by the time in its id; 1 when it is not found so, which says nothing. */
 uint64_t scan_seq_of_task(struct scan *scan, const struct id *task_id);
 
 /* From here on scan_next hands out first … last, rising; or last … first, falling. first > last: nothing. */
 void scan_range(struct scan *scan, uint64_t first, uint64_t last, bool backwards);
-/* The next event. Spans live until the next call of any function here. END: no more. CORRUPT, FOREIGN: the fault says which record
- * is damaged (chain, header, body) or missing; the next call goes on behind it, unless nothing more can be read. */
+/* The next event. Its spans live until the next call of scan_next, scan_peek or scan_range. END: no more. CORRUPT, FOREIGN: the fault
+ * says which record is damaged (chain, header, body) or missing; the next call goes on behind it. UNAVAILABLE: a server commits
+ * faster than it can be read; no more comes then. */
 enum status scan_next(struct scan *scan, struct event *ret_event, struct bytes *ret_record, struct fault *fault);
-/* The header alone of what scan_next would hand out; false: it must tell. For callers that drop most events. */
+/* The header alone of what scan_next would hand out; false: that has something to tell. For callers that drop most events. */
 bool scan_peek(struct scan *scan, struct event *ret_header);
 void scan_skip(struct scan *scan); /* drops it */
 

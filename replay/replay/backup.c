@@ -26,13 +26,14 @@ static int copy(const struct request *request, const struct out *out) {
   if (code != exit_done) return code;
   journal_growth(journal, &before);
   mebibytes(before.file_bytes, size, sizeof size);
-  (void)tool_say(0, "copying %s; until it is done, each commit of a running server may add %" PRIu64
-                    " KiB to its file besides its events",
-                 size, before.bytes_per_commit / 1024);
+  (void)tool_say(
+      0, "copying %s; until it is done, each commit of a running server may add %" PRIu64 " KiB to its file besides its events",
+      size, before.bytes_per_commit / 1024);
   enum status status = journal_copy(journal, out->work, &fault);
   journal_growth(journal, &after);
   journal_close(journal, false);
-  if (status != STATUS_OK) return tool_say(status == STATUS_STATE_CONFLICT ? exit_finding : exit_cannot_run, "%s", fault.message);
+  if (status != STATUS_OK)
+    return tool_say(status == STATUS_STATE_CONFLICT ? exit_finding : exit_cannot_run, "%s", fault.message);
   mebibytes(after.file_bytes - before.file_bytes, size, sizeof size);
   if (after.file_bytes > before.file_bytes) (void)tool_say(0, "meanwhile the server's file grew by %s", size);
   return exit_done;

@@ -20,6 +20,7 @@ static const struct row {
     {"stats", replay_stats, NULL, "what the log is made of"},
     {"salvage", replay_salvage, "OUT", "the sound commits of a damaged log, written to the new data directory OUT"},
     {"backup", replay_backup, "OUT", "a consistent copy in the new directory OUT, beside a running server too"},
+    {"rebuild", replay_rebuild, "DIR", "the views made from the log alone, in the new directory DIR"},
     {"verify", replay_verify, NULL, "judge the whole log: chain, transitions, decisions, invariants"},
 };
 enum { row_count = sizeof rows / sizeof rows[0] };

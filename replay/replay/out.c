@@ -24,8 +24,7 @@ int out_begin(struct out *out, const char *path) {
     return tool_say(exit_cannot_run, "out of memory");
   }
   if (lstat(path, &found) == 0) return tool_say(exit_finding, "%s exists: name a new directory", path);
-  if (lstat(out->work, &found) == 0)
-    return tool_say(exit_finding, "%s is left from an interrupted run: remove it", out->work);
+  if (lstat(out->work, &found) == 0) return tool_say(exit_finding, "%s is left from an interrupted run: remove it", out->work);
   return exit_done;
 }
 

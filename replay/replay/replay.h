@@ -16,7 +16,7 @@ struct request {
 };
 
 typedef int subcommand(const struct request *request);
-subcommand replay_state, replay_queues, replay_diff, replay_stats, replay_verify, replay_salvage, replay_backup;
+subcommand replay_state, replay_queues, replay_diff, replay_stats, replay_verify, replay_salvage, replay_backup, replay_rebuild;
 
 /* Rows of a table: names once, then cells in their order; written as the output asks. Text columns are padded; everything is kept until
  * table_end. */

@@ -1,6 +1,6 @@
-/* orbit-replay salvage OUT: the sound commits of a damaged log, up to the first event that cannot be found, in a new log with the
- * same genesis. The old one is only read. A record is taken where its chain follows from the one before it: then it is the one
- * that was written, whichever page it lies in, so that damage to what leads to it loses nothing. */
+/* orbit-replay salvage OUT: the sound commits of a damaged log, up to the first event that cannot be found, in a new log with
+ * the same genesis. The old one is only read. A record is taken where its chain follows from the one before it: then it is the
+ * one that was written, whichever page it lies in, so that damage to what leads to it loses nothing. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -141,8 +141,8 @@ static enum status report(struct salvage *salvage, struct fault *fault) {
   }
   if (salvage->facts.end_known && last > said) last = said;
   if (later != 0 && last > kept)
-    (void)printf("lost: everything behind seq %" PRIu64 "; %" PRIu64 " later events can still be seen, the last of them seq %" PRIu64
-                 ", %" PRIu64 " bytes\n",
+    (void)printf("lost: everything behind seq %" PRIu64 "; %" PRIu64
+                 " later events can still be seen, the last of them seq %" PRIu64 ", %" PRIu64 " bytes\n",
                  kept, later, last, bytes);
   if (said > kept) (void)printf("lost: %" PRIu64 " of the %" PRIu64 " events that the file says it held\n", said - kept, said);
   else if (later == 0 || last <= kept) (void)puts("lost: nothing that can be seen");
@@ -155,8 +155,9 @@ static int genesis_find(struct salvage *salvage, struct bytes *ret_genesis) {
   if (genesis.data == NULL && scan_once(salvage, &fault) != STATUS_OK) return tool_say(exit_cannot_run, "%s", fault.message);
   if (genesis.data == NULL) genesis = walker_scan_genesis(salvage->walker);
   if (genesis.data == NULL)
-    return tool_say(exit_finding, "genesis, which the log begins with, is damaged or gone: nothing can be salvaged without it; put "
-                                  "back a backup");
+    return tool_say(exit_finding,
+                    "genesis, which the log begins with, is damaged or gone: nothing can be salvaged without it; put "
+                    "back a backup");
   *ret_genesis = genesis;
   return exit_done;
 }

@@ -1,5 +1,5 @@
-/* orbit-replay verify: everything that can be judged from the log alone, one finding a line. It goes on behind a finding where it
- * can. The file is read by the walker, never through liblmdb: it may be damaged anywhere. */
+/* orbit-replay verify: everything that can be judged from the log alone, one finding a line. It goes on behind a finding where
+ * it can. The file is read by the walker, never through liblmdb: it may be damaged anywhere. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,8 +25,8 @@ struct verify {
   struct state *state;
   struct history *history;
   struct buffer encoded;
-  struct event ending;      /* the attempt.result, attempt.ended or cancel request that the next decision follows from */
-  struct task ending_task;  /* the task as it stood before that */
+  struct event ending;     /* the attempt.result, attempt.ended or cancel request that the next decision follows from */
+  struct task ending_task; /* the task as it stood before that */
   struct id touched[touched_max];
   uint32_t touched_count;
   uint64_t events, commits, findings, since_full_check;
@@ -46,7 +46,8 @@ static void check_encoding(struct verify *verify, const struct event *event, str
   (void)record_seal(verify->encoded.data, verify->encoded.size, event->last_of_commit, event->offset, 0);
   size_t chain_at = offsetof(struct record_header, chain);
   bool same = verify->encoded.size == record.size && memcmp(verify->encoded.data, record.data, chain_at) == 0 &&
-              memcmp(verify->encoded.data + record_header_bytes, record.data + record_header_bytes, record.size - record_header_bytes) == 0;
+              memcmp(verify->encoded.data + record_header_bytes, record.data + record_header_bytes,
+                     record.size - record_header_bytes) == 0;
   if (!same) finding(verify, event->seq, "decoding and encoding gives other bytes", event_type_text(event->type));
 }
 
@@ -54,11 +55,15 @@ static void check_encoding(struct verify *verify, const struct event *event, str
 
 static enum fact fact_of_report(const struct event_attempt_result *result) {
   switch (result->outcome) {
-    case OUTCOME_SUCCEEDED: return FACT_SUCCEEDED;
-    case OUTCOME_FAILED: return result->retryable ? FACT_FAILED_RETRYABLE : FACT_FAILED;
-    case OUTCOME_CANCELLED: return FACT_CANCELLED;
+    case OUTCOME_SUCCEEDED:
+      return FACT_SUCCEEDED;
+    case OUTCOME_FAILED:
+      return result->retryable ? FACT_FAILED_RETRYABLE : FACT_FAILED;
+    case OUTCOME_CANCELLED:
+      return FACT_CANCELLED;
     case OUTCOME_UNKNOWN:
-    default: return FACT_UNKNOWN;
+    default:
+      return FACT_UNKNOWN;
   }
 }
 
@@ -101,8 +106,8 @@ static void check_decision(struct verify *verify, const struct event *event, con
     return;
   char detail[160];
   (void)snprintf(detail, sizeof detail, "recorded %s %s after %" PRIu64 " ms, today's rules say %s %s after %" PRIu64 " ms",
-                 task_state_text(recorded.state), decision_text(recorded.decision), recorded.delay_ms, task_state_text(now.state),
-                 decision_text(now.decision), now.delay_ms);
+                 task_state_text(recorded.state), decision_text(recorded.decision), recorded.delay_ms,
+                 task_state_text(now.state), decision_text(now.decision), now.delay_ms);
   finding(verify, event->seq, "today's rules decide otherwise", detail);
 }
 
@@ -138,6 +143,7 @@ static void check_identity(struct verify *verify, const struct event *event) {
 /* ---- invariants ---- */
 
 static void touch(struct verify *verify, const struct id *stream) {
+  if (verify->touched_count != 0 && id_equal(&verify->touched[verify->touched_count - 1], stream)) return;
   if (verify->touched_count < touched_max) verify->touched[verify->touched_count++] = *stream;
 }
 
@@ -222,7 +228,8 @@ static void record_visit(struct verify *verify, uint64_t seq, struct bytes recor
   verify->judge.seq = seq - 1;
   const char *wrong = bytes_judge(verify, record);
   if (wrong == NULL) {
-    enum status status = verify->chain_only ? record_header_decode(record, &event) : event_decode(verify->decoder, record, &event, &fault);
+    enum status status =
+        verify->chain_only ? record_header_decode(record, &event) : event_decode(verify->decoder, record, &event, &fault);
     if (status != STATUS_OK) wrong = fault.message[0] != 0 ? fault.message : "its header is damaged";
   }
   if (wrong == NULL && !verify->adrift) wrong = judge_order(&verify->judge, &event);
@@ -296,13 +303,15 @@ int replay_verify(const struct request *request) {
   int code = verify_begin(&verify, request);
   if (code == exit_done) {
     enum status status = verify_walk(&verify);
-    if (status == STATUS_UNAVAILABLE) code = tool_say(exit_cannot_run, "the server commits faster than the log can be read: try again");
+    if (status == STATUS_UNAVAILABLE)
+      code = tool_say(exit_cannot_run, "the server commits faster than the log can be read: try again");
     else if (status != STATUS_OK) code = tool_say(exit_cannot_run, "%s", status_text(status));
     walker_facts(verify.walker, &facts);
   }
   verify_end(&verify);
   if (code != exit_done) return code;
-  (void)printf("%" PRIu64 " events, %" PRIu64 " commits, %" PRIu64 " findings\n", verify.events, verify.commits, verify.findings);
+  (void)printf("%" PRIu64 " events, %" PRIu64 " commits, %" PRIu64 " findings\n", verify.events, verify.commits,
+               verify.findings);
   if (facts.unused_bytes != 0) (void)printf("unused: %" PRIu64 " bytes\n", facts.unused_bytes);
   return verify.findings == 0 ? exit_done : exit_finding;
 }

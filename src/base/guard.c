@@ -1,6 +1,7 @@
 /* Owns the last words of a process that may not go on. */
 #include "base/guard.h"
 
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -34,6 +35,11 @@ void *guard_pages(unsigned long size, _Bool huge) {
   if (memory == MAP_FAILED) return checked(NULL, size);
   if (huge) (void)madvise(memory, size, MADV_HUGEPAGE); /* a wish: small pages do as well, more slowly */
   return memory;
+}
+
+void guard_huge(void *memory, unsigned long size) {
+  const uintptr_t page = UINT64_C(1) << 21, start = ((uintptr_t)memory + page - 1) & ~(page - 1), end = (uintptr_t)memory + size;
+  if (end >= start + page) (void)madvise((void *)start, end - start, MADV_HUGEPAGE);
 }
 
 void guard_pages_free(void *memory, unsigned long size) {

@@ -23,6 +23,8 @@ void *guard_realloc(void *old, unsigned long size) __attribute__((returns_nonnul
 /* Zeroed memory for large tables, from the kernel and given back to it by guard_pages_free (same size). huge: in huge pages
  * where the kernel has them, because walks over large tables are bound by address translation. */
 void *guard_pages(unsigned long size, _Bool huge) __attribute__((returns_nonnull));
+/* The same wish for large memory from guard_malloc or guard_realloc, before it is filled. */
+void guard_huge(void *memory, unsigned long size);
 void guard_pages_free(void *memory, unsigned long size);
 
 #endif

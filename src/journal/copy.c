@@ -20,6 +20,7 @@ void journal_growth(struct journal *journal, struct journal_growth *ret_growth) 
     (void)mdb_stat(txn, journal->events, &stat);
     mdb_txn_abort(txn);
   }
+  journal_measure(journal);
   /* The way to the last event is written anew by each commit, with the roots and the list of free pages. */
   ret_growth->file_bytes = journal->used_bytes;
   ret_growth->bytes_per_commit = ((uint64_t)stat.ms_depth + 4) * journal->page_bytes;

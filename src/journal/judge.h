@@ -15,7 +15,8 @@ struct judge {
 
 /* Stands before seq 1 of the log with this genesis. */
 void judge_begin(struct judge *judge, struct bytes genesis);
-/* Judges the bytes alone, before anything in them is believed: length, seq, chain. What is wrong, a static sentence, or NULL. */
+/* Judges the bytes alone, before anything in them is believed: length, seq, chain. What is wrong, a static sentence, or NULL.
+ */
 const char *judge_bytes(const struct judge *judge, struct bytes record);
 /* What is wrong with the place of this decoded event behind the last one, or NULL: prev, time, offset, last flag. */
 const char *judge_order(const struct judge *judge, const struct event *event);

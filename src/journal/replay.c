@@ -21,7 +21,7 @@ struct replay {
   journal_visit *visit;
   void *context;
   struct fault *fault;
-  uint64_t end;   /* the last seq at the start; what is committed later is not visited */
+  uint64_t end;       /* the last seq at the start; what is committed later is not visited */
   struct judge judge; /* stands behind the last event that was visited */
 };
 
@@ -137,11 +137,8 @@ static enum status replay_begin(struct replay *replay) {
 
 enum status journal_replay(struct journal *journal, uint64_t after_seq, uint64_t previous_chain, journal_visit *visit,
                            void *context, struct fault *fault) {
-  cleanup(replay_clear) struct replay replay = {.journal = journal,
-                                                .decoder = event_decoder_new(),
-                                                .visit = visit,
-                                                .context = context,
-                                                .fault = fault};
+  cleanup(replay_clear) struct replay replay = {
+      .journal = journal, .decoder = event_decoder_new(), .visit = visit, .context = context, .fault = fault};
   judge_begin(&replay.judge, journal_genesis(journal));
   atomic_store_explicit(&progress, after_seq, memory_order_relaxed);
   enum status status = replay_begin(&replay);

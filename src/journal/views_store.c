@@ -50,12 +50,18 @@ static enum status length_check(const struct views *views, struct fault *fault) 
   return fault_set(fault, STATUS_CORRUPT, NULL, "%.160s: its file ends before its pages do", views->path);
 }
 
-/* LMDB leaves free pages at the end unwritten: the file is made as long as length_check wants it. If this fails, the store is not believed at
- * its next opening, no more. */
+/* LMDB leaves free pages at the end unwritten: the file is made as long as length_check wants it. If this fails, the store is
+ * not believed at its next opening, no more. */
 static void length_settle(const struct views *views) {
   mdb_filehandle_t file;
   uint64_t needed, found;
   if (measure(views, &file, &needed, &found) == 0 && found < needed) (void)(ftruncate(file, (off_t)needed) == 0);
+}
+
+/* Whoever was making it did not get so far as to make the tables. */
+static bool is_empty(const struct views *views) {
+  MDB_stat stat;
+  return mdb_env_stat(views->env, &stat) == 0 && stat.ms_entries == 0;
 }
 
 static enum status tables_open(struct views *views, const struct views_options *options, struct fault *fault) {
@@ -66,6 +72,8 @@ static enum status tables_open(struct views *views, const struct views_options *
     code = mdb_dbi_open(txn, options->tables[i], options->read_only ? 0 : MDB_CREATE, &views->tables[i]);
   if (code != 0) mdb_txn_abort(txn);
   else code = mdb_txn_commit(txn);
+  if (code == MDB_NOTFOUND && is_empty(views))
+    return fault_set(fault, STATUS_NOT_FOUND, NULL, "%.160s: nothing is in it yet", views->path);
   if (code == MDB_NOTFOUND || code == MDB_INCOMPATIBLE || code == MDB_DBS_FULL)
     return fault_set(fault, STATUS_FOREIGN, NULL, "%.160s: it has not the tables of this version", views->path);
   return code == 0 ? STATUS_OK : views_fault(fault, code, views->path, "cannot open its tables");
@@ -83,7 +91,8 @@ static enum status env_open(struct views *views, const struct views_options *opt
   return status == STATUS_OK ? tables_open(views, options, fault) : status;
 }
 
-enum status views_open(const char *directory, const struct views_options *options, struct views **ret_views, struct fault *fault) {
+enum status views_open(const char *directory, const struct views_options *options, struct views **ret_views,
+                       struct fault *fault) {
   must(options->table_count <= views_tables_max);
   struct views *views = guard_calloc(1, sizeof *views);
   views->table_count = options->table_count;

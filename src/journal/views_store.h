@@ -1,5 +1,6 @@
-/* A small ordered key/value store in a directory of its own, for what is made from the log: an LMDB environment apart from the log's, with its
- * own commits. It may be deleted at any time by anybody who makes sure that no process has it open. Knows nothing of what it keeps. */
+/* A small ordered key/value store in a directory of its own, for what is made from the log: an LMDB environment apart from the
+ * log's, with its own commits. It may be deleted at any time by anybody who makes sure that no process has it open. Knows
+ * nothing of what it keeps. */
 #ifndef ORBIT_JOURNAL_VIEWS_STORE_H
 #define ORBIT_JOURNAL_VIEWS_STORE_H
 
@@ -18,16 +19,19 @@ struct views_options {
   unsigned table_count;      /* at most views_tables_max */
 };
 
-/* Opens the store; unless it is read_only, makes directory and tables where there are none. A process may have a store open once at a time.
- * NOT_FOUND: read_only and there is none · FOREIGN: an environment with other tables · CORRUPT: no LMDB environment, or shorter than its
- * pages · PERMISSION_DENIED, NO_SPACE, NO_MEMORY, IO_ERROR. The fault has path and reason. */
-enum status views_open(const char *directory, const struct views_options *options, struct views **ret_views, struct fault *fault);
+/* Opens the store; unless it is read_only, makes directory and tables where there are none. A process may have a store open
+ * once at a time. NOT_FOUND: read_only and there is none, or nothing is in it yet · FOREIGN: an environment with other tables ·
+ * CORRUPT: no LMDB environment, or shorter than its pages · PERMISSION_DENIED, NO_SPACE, NO_MEMORY, IO_ERROR. The fault has
+ * path and reason. */
+enum status views_open(const char *directory, const struct views_options *options, struct views **ret_views,
+                       struct fault *fault);
 void views_close(struct views *views); /* a transaction that is open is given up; NULL is fine */
-/* Deletes the files of the store in the directory, and the directory if nothing else is in it. The store is open nowhere. OK also when there is
- * none. PERMISSION_DENIED, IO_ERROR. */
+/* Deletes the files of the store in the directory, and the directory if nothing else is in it. The store is open nowhere. OK
+ * also when there is none. PERMISSION_DENIED, IO_ERROR. */
 enum status views_remove(const char *directory);
 
-/* ---- Transactions: one at a time, begun and ended on one thread. Spans that are given out live until it ends or writes. ---- */
+/* ---- Transactions: one at a time, begun and ended on one thread. Spans that are given out live until it ends or writes. ----
+ */
 
 enum status views_begin(struct views *views, bool write, struct fault *fault);
 /* Writes all of it with one sync: all or nothing. After any other status than OK nothing of it is there. */
@@ -36,7 +40,8 @@ void views_abort(struct views *views);
 
 /* END: no such key. CORRUPT, IO_ERROR. */
 enum status views_get(struct views *views, unsigned table, struct bytes key, struct bytes *ret_value);
-/* Keys are at most 511 bytes. append tells that the key is probably above all others, which packs pages fully; a guess may be wrong. */
+/* Keys are at most 511 bytes. append tells that the key is probably above all others, which packs pages fully; a guess may be
+ * wrong. */
 enum status views_put(struct views *views, unsigned table, struct bytes key, struct bytes value, bool append);
 /* OK also when there is no such key. */
 enum status views_delete(struct views *views, unsigned table, struct bytes key);

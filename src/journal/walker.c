@@ -1,5 +1,5 @@
-/* Owns the walker as a whole: opening, the walk over the events with its change of snapshots, look-ups, and the account of every
- * byte of the file. */
+/* Owns the walker as a whole: opening, the walk over the events with its change of snapshots, look-ups, and the account of
+ * every byte of the file. */
 #include "journal/walker.h"
 
 #include <errno.h>
@@ -124,6 +124,7 @@ struct bytes walker_genesis(const struct walker *walker) {
  * wrong at the open. */
 static enum status snapshot_renew(struct walker *walker) {
   walker->moved = true;
+  walker->lookup.depth = 0; /* it stands in the older one */
   if (walker->tries++ == walker_tries_max) return STATUS_UNAVAILABLE;
   walker->quiet = true;
   enum status status = snapshot_take(walker, NULL);
@@ -159,8 +160,10 @@ enum status walker_get(struct walker *walker, uint64_t seq, struct bytes *ret_re
   struct entry entry;
   enum status status = STATUS_UNAVAILABLE;
   if (!walker->usable) return STATUS_END;
+  bool in_row = walker->lookup.depth != 0 && walker->lookup.next_key == seq; /* no need to go down from the root again */
   while (status == STATUS_UNAVAILABLE) {
-    status = tree_walk_begin(&walker->lookup, &walker->snapshot.events, seq);
+    status = in_row ? STATUS_OK : tree_walk_begin(&walker->lookup, &walker->snapshot.events, seq);
+    in_row = false;
     if (status == STATUS_OK) status = tree_walk_next(&walker->lookup, &entry);
     if (status != STATUS_UNAVAILABLE) break;
     status = snapshot_renew(walker);
@@ -170,6 +173,7 @@ enum status walker_get(struct walker *walker, uint64_t seq, struct bytes *ret_re
     if (walker->tries > walker_tries_max) return STATUS_UNAVAILABLE;
   }
   if (status != STATUS_OK) return status;
+  walker->tries = 0;
   if (entry.number != seq) return STATUS_END;
   *ret_record = entry.value;
   return STATUS_OK;
@@ -250,7 +254,8 @@ static void pages_account(struct walker *walker) {
     if (page_is_visited(walker, number)) continue;
     if (lost++ == 0) first = number;
   }
-  if (lost != 0) damage_report(walker, first, "nothing leads to it, nor to %" PRIu64 " others, and they are not free", lost - 1);
+  if (lost != 0)
+    damage_report(walker, first, "nothing leads to it, nor to %" PRIu64 " others, and they are not free", lost - 1);
   uint64_t end = (walker->snapshot.last_page + 1) * walker->page_bytes;
   if (walker->snapshot.last_page < walker->file_pages) unused_add(walker, end, walker->file_bytes - end);
 }
@@ -320,6 +325,7 @@ enum status walker_check(const char *data_directory, struct fault *fault) {
   walker_close(walker);
   if (!first.found) return STATUS_OK;
   return fault_set(fault, STATUS_CORRUPT, NULL,
-                   "%.120s: its log is damaged: page %" PRIu64 ": %.100s; run orbit-replay verify, then salvage, or put back a backup",
+                   "%.120s: its log is damaged: page %" PRIu64
+                   ": %.100s; run orbit-replay verify, then salvage, or put back a backup",
                    data_directory, first.page, first.what);
 }

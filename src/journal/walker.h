@@ -1,7 +1,7 @@
-/* Reading a log's file without liblmdb: every bound is checked, nothing in the file is believed, and no damage ends the process.
- * Reads with pread alone, takes no lock and writes nothing, also beside a running server: pages that a reader of LMDB would pin
- * may be written over, so a walk that falls two commits behind goes on from a newer snapshot. The log is append-only: what was
- * read before stays true. */
+/* Reading a log's file without liblmdb: every bound is checked, nothing in the file is believed, and no damage ends the
+ * process. Reads with pread alone, takes no lock and writes nothing, also beside a running server: pages that a reader of LMDB
+ * would pin may be written over, so a walk that falls two commits behind goes on from a newer snapshot. The log is append-only:
+ * what was read before stays true. */
 #ifndef ORBIT_JOURNAL_WALKER_H
 #define ORBIT_JOURNAL_WALKER_H
 
@@ -38,8 +38,8 @@ struct bytes walker_genesis(const struct walker *walker);
  * than pages can be read. NO_MEMORY. */
 enum status walker_next(struct walker *walker, uint64_t *ret_seq, struct bytes *ret_record);
 
-/* The record of seq: a span valid until the next walker_get. Reports no damage. The span of walker_next dies: who wants both has two
- * walkers. END: it is not there or cannot be read. UNAVAILABLE, NO_MEMORY. */
+/* The record of seq: a span valid until the next walker_get. Reports no damage. The span of walker_next dies: who wants both
+ * has two walkers. END: it is not there or cannot be read. UNAVAILABLE, NO_MEMORY. */
 enum status walker_get(struct walker *walker, uint64_t seq, struct bytes *ret_record);
 
 /* Once walker_next has said END: judges what is left, the counts of the databases, the list of free pages, and that every page
@@ -57,9 +57,9 @@ struct walker_facts {
 };
 void walker_facts(const struct walker *walker, struct walker_facts *ret_facts);
 
-/* Whether liblmdb can read this log without harm: judges the structure, not the records. CORRUPT: the first damage. Anything else,
- * a missing log too, is OK: journal_open has the words for it. Reads the whole file, unless a server holds the log: that has
- * judged it at its start. */
+/* Whether liblmdb can read this log without harm: judges the structure, not the records. CORRUPT: the first damage. Anything
+ * else, a missing log too, is OK: journal_open has the words for it. Reads the whole file, unless a server holds the log: that
+ * has judged it at its start. */
 enum status walker_check(const char *data_directory, struct fault *fault);
 
 /* ---- Salvage: pages that nothing leads to any more ---- */

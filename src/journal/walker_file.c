@@ -28,7 +28,8 @@ const char *pages_read(struct walker *walker, uint64_t number, uint64_t count, u
   uint64_t end;
   if (number < 2 || count == 0 || __builtin_add_overflow(number, count, &end) || end - 1 > walker->snapshot.last_page)
     return "it does not exist, yet something points to it";
-  int code = end > walker->file_pages ? -1 : file_read(walker->file, out, count * walker->page_bytes, number * walker->page_bytes);
+  int code =
+      end > walker->file_pages ? -1 : file_read(walker->file, out, count * walker->page_bytes, number * walker->page_bytes);
   if (code == 0) return NULL;
   return code < 0 ? "it lies behind the end of the file" : strerror(code);
 }
@@ -102,8 +103,8 @@ static void snapshot_choose(struct snapshot *snapshot, unsigned which) {
   snapshot->events = snapshot->meta = (struct tree){.root = no_page};
 }
 
-/* The newer of the two. Neighbours in time are the only ones that LMDB writes; of others, one is damaged and nothing tells which:
- * then the one that leads to more events. */
+/* The newer of the two. Neighbours in time are the only ones that LMDB writes; of others, one is damaged and nothing tells
+ * which: then the one that leads to more events. */
 static unsigned newer_find(struct walker *walker) {
   struct snapshot *snapshot = &walker->snapshot;
   uint64_t first = load_u64(snapshot->raw[0] + meta_transaction_at), second = load_u64(snapshot->raw[1] + meta_transaction_at);
@@ -128,7 +129,8 @@ static enum status nothing_usable(struct walker *walker, const uint8_t raw[2][me
                  load_u32(raw[0] + 20) == load_u32(raw[1] + 20) && load_u32(raw[0] + 20) != lmdb_data_version;
   if (!foreign) return STATUS_CORRUPT;
   return fault_set(fault, STATUS_FOREIGN, NULL,
-                   "%.160s was written by another version of LMDB (data format %" PRIu32 ", this program reads %d): use that version",
+                   "%.160s was written by another version of LMDB (data format %" PRIu32
+                   ", this program reads %d): use that version",
                    walker->path, load_u32(raw[0] + 20), lmdb_data_version);
 }
 

@@ -100,7 +100,7 @@ struct level {
   uint64_t number;
   unsigned nodes, at;
   bool leaf;
-  bool disordered; /* its keys are not in order: they say nothing about what is below */
+  bool disordered;    /* its keys are not in order: they say nothing about what is below */
   uint64_t low, high; /* keys that are numbers: low <= key < high, by the branches above */
 };
 
@@ -108,10 +108,10 @@ struct level {
 struct tree_walk {
   struct walker *walker;
   const struct tree *tree;
-  bool numbers;    /* keys are u64 */
-  bool exact;      /* values outside their leaf take no page more than they need */
-  bool trees;      /* values may be records of databases */
-  bool silent;     /* a look-up: nothing is reported or counted */
+  bool numbers; /* keys are u64 */
+  bool exact;   /* values outside their leaf take no page more than they need */
+  bool trees;   /* values may be records of databases */
+  bool silent;  /* a look-up: nothing is reported or counted */
   uint64_t value_bytes_max;
   struct level levels[walker_depth_max];
   unsigned depth;      /* levels in use */
@@ -126,7 +126,7 @@ struct entry {
   uint64_t number; /* the key, where keys are numbers */
   struct bytes key, value;
   bool is_tree;
-  uint64_t page; /* of the leaf */
+  uint64_t page;             /* of the leaf */
   uint64_t key_at, value_at; /* where they lie in the file */
 };
 

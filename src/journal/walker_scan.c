@@ -20,6 +20,7 @@ struct search_page {
 struct search {
   struct search_page *pages; /* by first, then by last */
   size_t count, capacity;
+  uint64_t file_pages; /* now; the snapshot may be older */
   uint64_t span_max; /* the largest last - first */
   uint8_t *page;     /* the one that was looked at last */
   uint64_t number;
@@ -66,7 +67,8 @@ static uint64_t scrap_seq(const struct scrap *scrap) {
   if (scrap->value_bytes < record_header_bytes || scrap->value_bytes > record_header_bytes + event_body_bytes_max) return 0;
   if (!scrap->outside) {
     uint32_t length = load_u32(scrap->value + offsetof(struct record_header, length));
-    return length == scrap->value_bytes - record_header_bytes ? load_u64(scrap->value + offsetof(struct record_header, seq)) : 0;
+    return length == scrap->value_bytes - record_header_bytes ? load_u64(scrap->value + offsetof(struct record_header, seq))
+                                                              : 0;
   }
   if (scrap->key_bytes != sizeof seq) return 0;
   memcpy(&seq, scrap->key, sizeof seq);
@@ -121,8 +123,8 @@ static int by_first(const void *left, const void *right) {
 
 /* Every whole page of the file, meta pages and all. */
 static enum status pages_look(struct walker *walker, struct search *search, uint8_t *piece, struct fault *fault) {
-  for (uint64_t number = 0; number < walker->file_pages;) {
-    uint64_t count = walker->file_pages - number < walker_scan_pages ? walker->file_pages - number : walker_scan_pages;
+  for (uint64_t number = 0; number < search->file_pages;) {
+    uint64_t count = search->file_pages - number < walker_scan_pages ? search->file_pages - number : walker_scan_pages;
     ssize_t got = pread(walker->file, piece, count * walker->page_bytes, (off_t)(number * walker->page_bytes));
     if (got < 0 && errno == EINTR) continue;
     /* A disk that cannot read a piece of the file can read others: page by page, and then on behind it. */
@@ -145,10 +147,10 @@ static enum status pages_look(struct walker *walker, struct search *search, uint
 enum status walker_scan(struct walker *walker, struct fault *fault) {
   struct stat found;
   if (fstat(walker->file, &found) != 0) return journal_fault(fault, errno, walker->path, "cannot look at it");
-  walker->file_pages = (uint64_t)found.st_size / walker->page_bytes;
-  struct search *search = guard_calloc(1, sizeof *search);
+    struct search *search = guard_calloc(1, sizeof *search);
   search_free(walker->search);
   walker->search = search;
+  search->file_pages = (uint64_t)found.st_size / walker->page_bytes;
   search->number = no_page;
   search->page = guard_malloc(walker->page_bytes);
   search->value = guard_malloc(record_header_bytes + event_body_bytes_max);
@@ -187,7 +189,7 @@ static bool page_find(struct walker *walker, uint64_t number, uint64_t seq, uint
     struct bytes record = bytes_of(scrap.value, scrap.value_bytes);
     if (scrap.outside) {
       uint64_t page = load_u64(scrap.value);
-      if (page >= walker->file_pages ||
+      if (page >= search->file_pages ||
           !bytes_load(walker, search->value, scrap.value_bytes, page * walker->page_bytes + page_header_bytes))
         continue;
       record.data = search->value;

@@ -118,9 +118,7 @@ static const char *level_judge(struct tree_walk *walk, struct level *level) {
 
 /* Keys in disorder are reported, and what is in order among them is still visited. */
 static enum status keys_judge(struct tree_walk *walk, struct level *level) {
-  const char *what = !level->leaf     ? branch_judge(walk, level)
-                     : walk->numbers ? numbers_judge(walk, level)
-                                     : texts_judge(level);
+  const char *what = !level->leaf ? branch_judge(walk, level) : walk->numbers ? numbers_judge(walk, level) : texts_judge(level);
   if (what == NULL) return STATUS_OK;
   if (!level->leaf && !walk->numbers) level->at = level->nodes;
   level->disordered = true;
@@ -235,7 +233,8 @@ static enum status value_read(struct tree_walk *walk, const struct node *node, u
     if (what == NULL) what = overflow_judge(walk, page, needed);
   }
   uint64_t pages = what == NULL ? load_u32(walk->value + 12) : 0, end = 0;
-  if (what == NULL && (__builtin_add_overflow(page, pages, &end) || end - 1 > walker->snapshot.last_page || end > walker->file_pages))
+  if (what == NULL &&
+      (__builtin_add_overflow(page, pages, &end) || end - 1 > walker->snapshot.last_page || end > walker->file_pages))
     what = "its number of pages does not fit the file";
   if (what == NULL && !walk->silent)
     for (uint64_t i = 0; i < pages; i++)

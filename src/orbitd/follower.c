@@ -1,4 +1,5 @@
-/* Owns the thread that keeps the checkpoint: when it looks, how it gives way to the engine, and what it does when its disk fails. */
+/* Owns the thread that keeps the checkpoint: when it looks, how it gives way to the engine, and what it does when its disk
+ * fails. */
 #include "orbitd/follower.h"
 
 #include <inttypes.h>
@@ -22,11 +23,11 @@ struct follower {
   pthread_t thread;
   pthread_mutex_t lock;
   pthread_cond_t wake;
-  bool stopping;          /* under lock */
-  int64_t stop_until_us;  /* under lock */
+  bool stopping;                 /* under lock */
+  int64_t stop_until_us;         /* under lock */
   struct checkpoint *checkpoint; /* the thread's; NULL: not open */
-  bool complained;        /* the thread's: a failure was logged, and nothing has gone well since */
-  unsigned damaged;       /* the thread's: how often what it read was not what it should be */
+  bool complained;               /* the thread's: a failure was logged, and nothing has gone well since */
+  unsigned damaged;              /* the thread's: how often what it read was not what it should be */
 };
 
 char *views_path(const char *data_directory) {
@@ -63,8 +64,7 @@ static void complain(struct follower *follower, const struct fault *fault) {
 
 /* What cannot be gone on with is made anew: it holds nothing that the log does not. */
 static enum status open_checkpoint(struct follower *follower, struct fault *fault) {
-  enum status status =
-      checkpoint_open(follower->path, follower->map_bytes, follower->journal, &follower->checkpoint, fault);
+  enum status status = checkpoint_open(follower->path, follower->map_bytes, follower->journal, &follower->checkpoint, fault);
   if (status != STATUS_FOREIGN && status != STATUS_CORRUPT) return status;
   log_line(follower->log, LOG_WARNING, "checkpoint made anew", "reason", fault->message, NULL);
   status = checkpoint_remove(follower->path);

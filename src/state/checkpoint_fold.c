@@ -202,8 +202,10 @@ static enum status accept_task(struct checkpoint *checkpoint, const struct event
   kept->row.task.handler = bucket->row.number;
   kept->row.handler_hash = handler_name_hash(accepted->handler);
   if (accepted->concurrency_key.size != 0) kept->row.key_id = key_id_make(&accepted->queue_id, accepted->concurrency_key);
-  if (accepted->business_key.size != 0)
+  if (accepted->business_key.size != 0) {
     kept->row.business_hash = business_key_hash(&accepted->namespace_id, accepted->business_key);
+    checkpoint->meta.named++;
+  }
   *ret_task = kept;
   return STATUS_OK;
 }

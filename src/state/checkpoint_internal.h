@@ -6,7 +6,8 @@
 #include "state/checkpoint.h"
 #include "state/rows.h"
 
-/* An object that is kept in memory: all of them are. hash: what its row adds to the sum as it stands in the store; 0: it has no row yet. */
+/* An object that is kept in memory: all of them are. hash: what its row adds to the sum as it stands in the store; 0: it has no
+ * row yet. */
 struct kept_object {
   struct object object;
   uint64_t hash;
@@ -30,9 +31,9 @@ struct checkpoint {
   struct journal *journal;
   struct journal_reader *reader;
   struct event_decoder *decoder;
-  struct meta_row meta;        /* as far as is folded */
-  struct event node_started;   /* the newest, of which time alone is used */
-  struct pool objects;         /* struct kept_object */
+  struct meta_row meta;      /* as far as is folded */
+  struct event node_started; /* the newest, of which time alone is used */
+  struct pool objects;       /* struct kept_object */
   struct index object_ids;
   struct pool buckets;         /* struct kept_bucket */
   struct index bucket_numbers; /* row number -> number in the pool */
@@ -41,11 +42,12 @@ struct checkpoint {
   struct pool tasks;           /* struct kept_task, of this batch */
   struct index task_ids;
   struct buffer receipts, audits; /* entries of this batch, encoded */
-  struct buffer row;           /* scratch */
+  struct buffer row;              /* scratch */
   bool failed;
 };
 
-/* Opens the store and reads where it stands. *ret_meta is zero but for the genesis when nothing is in it yet. As checkpoint_load. */
+/* Opens the store and reads where it stands. *ret_meta is zero but for the genesis when nothing is in it yet. As
+ * checkpoint_load. */
 enum status checkpoint_attach(const char *directory, uint64_t map_bytes, bool read_only, struct journal *journal,
                               struct views **ret_views, struct meta_row *ret_meta, struct fault *fault);
 

@@ -11,6 +11,7 @@ struct loading {
   struct meta_row meta;
   struct event node_started;
   struct index buckets; /* row number -> number in memory */
+  uint64_t tasks;       /* rows of them */
   uint64_t unfinished;  /* tasks, as the buckets say */
   uint64_t sum;         /* of the rows that were read */
   uint64_t last_accepted_seq;
@@ -31,6 +32,8 @@ static enum status load_object(void *context, struct bytes key, struct bytes val
   if (status != STATUS_OK) return status;
   must(pool_add(&state->objects) == number);
   *object_at(state, number) = object;
+  uint64_t waiting = object.kind == OBJECT_QUEUE ? object.as.queue.counts[TASK_WAITING] : 0;
+  if (waiting <= loading->tasks) heap_reserve(&object_at(state, number)->waiting, (uint32_t)waiting);
   index_add(&state->object_ids, id_hash(&object.id), number);
   return STATUS_OK;
 }
@@ -46,7 +49,9 @@ static enum status load_bucket(void *context, struct bytes key, struct bytes val
   enum status status = bucket_row_decode(key, value, &row);
   if (status != STATUS_OK) return status;
   if (!is_object(loading->state, row.queue, OBJECT_QUEUE) || row.unfinished == 0) return STATUS_CORRUPT;
-  index_add(&loading->buckets, row.number, bucket_make(loading->state, row.queue, row.handler, row.handler_version));
+  uint32_t bucket = bucket_make(loading->state, row.queue, row.handler, row.handler_version);
+  index_add(&loading->buckets, row.number, bucket);
+  if (row.unfinished <= loading->tasks) heap_reserve(&bucket_at(loading->state, bucket)->ready, row.unfinished);
   loading->unfinished += row.unfinished;
   return STATUS_OK;
 }
@@ -68,31 +73,7 @@ static enum status place_task(struct loading *loading, uint32_t number, const st
   return STATUS_OK;
 }
 
-/* A row in the store's map, to be read in the order of acceptance: that is the order of lists. */
-struct task_place {
-  uint64_t accepted_seq;
-  struct bytes key, value;
-};
-
-struct task_places {
-  struct task_place *rows;
-  size_t count, capacity;
-  bool ordered;
-};
-
-static enum status find_task(void *context, struct bytes key, struct bytes value) {
-  struct task_places *places = context;
-  struct task_place place = {task_row_accepted_seq(value), key, value};
-  if (places->count == places->capacity || key.size != id_bytes || place.accepted_seq == 0) return STATUS_CORRUPT;
-  if (places->count != 0 && places->rows[places->count - 1].accepted_seq >= place.accepted_seq) places->ordered = false;
-  places->rows[places->count++] = place;
-  return STATUS_OK;
-}
-
-static int compare_places(const void *a, const void *b) {
-  const struct task_place *one = a, *other = b;
-  return one->accepted_seq < other->accepted_seq ? -1 : one->accepted_seq > other->accepted_seq;
-}
+/* ---- tasks, in the order of acceptance, which is that of lists ---- */
 
 static enum status load_task(struct loading *loading, struct bytes key, struct bytes value) {
   struct state *state = loading->state;
@@ -120,24 +101,97 @@ static enum status load_task(struct loading *loading, struct bytes key, struct b
  * caches. */
 enum { ahead = 16 };
 
-static enum status load_tasks(struct loading *loading) {
-  uint64_t count = views_count(loading->views, ROWS_TASKS);
-  struct index *ids = &loading->state->task_ids;
-  struct task_places places = {.rows = guard_malloc(sizeof *places.rows * count), .capacity = count, .ordered = true};
-  index_reserve(ids, count);
-  enum status status = views_each(loading->views, ROWS_TASKS, find_task, &places);
-  if (!places.ordered) qsort(places.rows, places.count, sizeof *places.rows, compare_places);
-  for (size_t i = 0; i < places.count && status == STATUS_OK; i++) {
-    struct id id;
-    if (i + ahead < places.count) {
-      memcpy(id.bytes, places.rows[i + ahead].key.data, id_bytes);
-      index_prefetch(ids, id_hash(&id));
-    }
-    status = load_task(loading, places.rows[i].key, places.rows[i].value);
-  }
+/* Rows in the store's map that wait for their memory to come near. */
+struct row_queue {
+  struct loading *loading;
+  struct bytes keys[ahead], values[ahead];
+  uint64_t in, out;
+};
+
+static enum status queue_take(struct row_queue *queue) {
+  size_t at = queue->out++ % ahead;
+  return load_task(queue->loading, queue->keys[at], queue->values[at]);
+}
+
+static enum status queue_task(void *context, struct bytes key, struct bytes value) {
+  struct row_queue *queue = context;
+  struct id id;
+  if (key.size != id_bytes) return STATUS_CORRUPT;
+  enum status status = queue->in - queue->out == ahead ? queue_take(queue) : STATUS_OK;
+  memcpy(id.bytes, key.data, id_bytes);
+  struct state *state = queue->loading->state;
+  index_prefetch(&state->task_ids, id_hash(&id));
+  uint64_t business_hash = task_row_business_hash(value);
+  if (business_hash != 0) index_prefetch(&state->business_keys, business_hash);
+  size_t at = queue->in++ % ahead;
+  queue->keys[at] = key;
+  queue->values[at] = value;
+  return status;
+}
+
+static enum status queue_drain(struct row_queue *queue) {
+  enum status status = STATUS_OK;
+  while (status == STATUS_OK && queue->out != queue->in) status = queue_take(queue);
+  return status;
+}
+
+/* END: the ids do not rise with acceptance. */
+static enum status check_order(void *context, struct bytes key, struct bytes value) {
+  uint64_t *last = context, seq = task_row_accepted_seq(value);
+  (void)key;
+  if (seq <= *last) return STATUS_END;
+  *last = seq;
+  return STATUS_OK;
+}
+
+struct task_place {
+  uint64_t accepted_seq;
+  struct bytes key, value;
+};
+
+struct task_places {
+  struct task_place *rows;
+  size_t count, capacity;
+};
+
+static enum status find_task(void *context, struct bytes key, struct bytes value) {
+  struct task_places *places = context;
+  if (places->count == places->capacity) return STATUS_CORRUPT;
+  places->rows[places->count++] = (struct task_place){task_row_accepted_seq(value), key, value};
+  return STATUS_OK;
+}
+
+static int compare_places(const void *a, const void *b) {
+  const struct task_place *one = a, *other = b;
+  return one->accepted_seq < other->accepted_seq ? -1 : one->accepted_seq > other->accepted_seq;
+}
+
+/* Ids that an engine gave out ahead of its clock, just before it was started again. */
+static enum status load_unordered(struct row_queue *queue, uint64_t count) {
+  struct task_places places = {.rows = guard_malloc(sizeof *places.rows * count), .capacity = count};
+  enum status status = views_each(queue->loading->views, ROWS_TASKS, find_task, &places);
+  qsort(places.rows, places.count, sizeof *places.rows, compare_places);
+  for (size_t i = 0; i < places.count && status == STATUS_OK; i++)
+    status = queue_task(queue, places.rows[i].key, places.rows[i].value);
   free(places.rows);
   return status;
 }
+
+static enum status load_tasks(struct loading *loading) {
+  struct row_queue queue = {.loading = loading};
+  uint64_t count = loading->tasks, last = 0;
+  struct state *state = loading->state;
+  index_reserve(&state->task_ids, count);
+  index_reserve(&state->business_keys, loading->meta.named);
+  pool_reserve(&state->tasks, (uint32_t)count);
+  heap_reserve(&state->timers, loading->unfinished < count ? (uint32_t)loading->unfinished : (uint32_t)count);
+  enum status status = views_each(loading->views, ROWS_TASKS, check_order, &last);
+  if (status == STATUS_OK) status = views_each(loading->views, ROWS_TASKS, queue_task, &queue);
+  else if (status == STATUS_END) status = load_unordered(&queue, count);
+  return status == STATUS_OK ? queue_drain(&queue) : status;
+}
+
+/* ---- receipts and audits ---- */
 
 static enum status load_receipts(void *context, struct bytes key, struct bytes value) {
   struct loading *loading = context;
@@ -164,6 +218,8 @@ static enum status load_audits(void *context, struct bytes key, struct bytes val
 
 static enum status load_tables(struct loading *loading) {
   struct state *state = loading->state;
+  loading->tasks = views_count(loading->views, ROWS_TASKS);
+  if (loading->tasks >= UINT32_MAX || loading->meta.named > loading->tasks) return STATUS_CORRUPT;
   index_reserve(&state->receipts, loading->meta.receipts);
   enum status status = views_each(loading->views, ROWS_OBJECTS, load_object, loading);
   if (status == STATUS_OK) status = views_each(loading->views, ROWS_BUCKETS, load_bucket, loading);

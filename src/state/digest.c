@@ -117,9 +117,11 @@ struct id state_digest(const struct state *state) {
     write_object(&writer, object_at(state, (uint32_t)value));
     add(&sum, &writer);
   }
-  for (at = 0; index_each(&state->task_ids, &at, &key, &value);) {
+  for (uint32_t number = 1; number <= state->tasks.used; number++) {
+    const struct task_node *node = node_at(state, number);
+    if (!node_is_there(node)) continue;
     writer.size = 0;
-    write_node(&writer, state, node_at(state, (uint32_t)value));
+    write_node(&writer, state, node);
     add(&sum, &writer);
   }
   for (at = 0; index_each(&state->receipts, &at, &key, &value);) {

@@ -49,6 +49,13 @@ static void settle(struct heap *heap, const struct heap_owner *owner, uint32_t a
   else sift_down(heap, owner, at, entry);
 }
 
+void heap_reserve(struct heap *heap, uint32_t count) {
+  if (count <= heap->capacity) return;
+  heap->capacity = count;
+  heap->entries = guard_realloc(heap->entries, sizeof *heap->entries * count);
+  guard_huge(heap->entries, sizeof *heap->entries * count);
+}
+
 void heap_put(struct heap *heap, const struct heap_owner *owner, uint32_t number, int64_t key) {
   struct heap_entry entry = {key, number};
   uint32_t position = *owner->position(owner->context, number);

@@ -26,6 +26,8 @@ struct heap_owner {
 };
 
 void heap_clear(struct heap *heap); /* frees the memory alone */
+/* Makes room for count elements. */
+void heap_reserve(struct heap *heap, uint32_t count);
 /* Adds the element, or moves it to its new key when it is there. */
 void heap_put(struct heap *heap, const struct heap_owner *owner, uint32_t number, int64_t key);
 /* Takes the element out, if it is there. */

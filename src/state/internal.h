@@ -84,6 +84,8 @@ struct state {
 };
 
 static inline struct task_node *node_at(const struct state *state, uint32_t number) { return pool_at(&state->tasks, number); }
+/* False for the numbers of tasks that left memory. */
+static inline bool node_is_there(const struct task_node *node) { return node->task.accepted_seq != 0; }
 static inline struct object *object_at(const struct state *state, uint32_t number) { return pool_at(&state->objects, number); }
 static inline struct bucket_node *bucket_at(const struct state *state, uint32_t number) {
   return pool_at(&state->buckets, number);

@@ -8,10 +8,12 @@
 struct pool {
   size_t element_bytes;
   void **pages;
+  void *block; /* the first block_pages pages, where they were reserved together */
+  uint32_t block_pages;
   uint32_t page_count;
-  uint32_t used;      /* highest number ever given */
-  uint32_t live;      /* elements in use */
-  uint32_t *free;     /* numbers to use again */
+  uint32_t used;  /* highest number ever given */
+  uint32_t live;  /* elements in use */
+  uint32_t *free; /* numbers to use again */
   uint32_t free_count, free_capacity;
 };
 
@@ -19,6 +21,8 @@ enum { pool_page_elements = 8192 };
 
 void pool_init(struct pool *pool, size_t element_bytes);
 void pool_clear(struct pool *pool);
+/* Room for so many elements in one piece, for a load that knows how many will come. The pool is empty and has no page yet. */
+void pool_reserve(struct pool *pool, uint32_t count);
 /* A zeroed element; its number is never 0. Ends the process when memory ends (base/guard.h). */
 uint32_t pool_add(struct pool *pool);
 void pool_remove(struct pool *pool, uint32_t number);

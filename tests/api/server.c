@@ -36,8 +36,7 @@ const char *api_program(const char *name) {
   static char path[512];
   (void)snprintf(path, sizeof path, "%s/%s", ORBIT_BIN_DIR, name);
   if (access(path, X_OK) == 0) return path;
-  print_message("skipped: %s has not been built\n", path);
-  skip();
+  fail_msg("%s has not been built", path);
   return NULL;
 }
 

@@ -109,7 +109,7 @@ static const struct {
     {"task.finish", "outcome", "\"RUNNING\"", "/outcome"},
     {"task.finish", "outcome", "\"UNKNOWN\"", NULL},
     {"task.finish", "outcome", "\"CANCELLED\"", NULL},
-    {"task.finish", "outcome", "\"FAILED\"", "/error"},
+    {"task.finish", "outcome", "\"FAILED\"", NULL},
     {"task.finish", "retryable", "false", NULL},
     {"task.finish", "retryable", "true", "/retryable"},
     {"task.finish", "retryable", "null", "/retryable"},

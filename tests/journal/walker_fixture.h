@@ -1,5 +1,5 @@
-/* What the tests of the walker share: a log with all kinds of pages in it, and the judgement that orbit-replay verify makes of a
- * file: structure, chain, order, decoding. */
+/* What the tests of the walker share: a log with all kinds of pages in it, and the judgement that orbit-replay verify makes of
+ * a file: structure, chain, order, decoding. */
 #ifndef ORBIT_TESTS_JOURNAL_WALKER_FIXTURE_H
 #define ORBIT_TESTS_JOURNAL_WALKER_FIXTURE_H
 
@@ -49,14 +49,14 @@ static inline void verdict_unused(void *context, uint64_t offset, uint64_t bytes
   }
 }
 
-static inline void verdict_record(struct walker_verdict *verdict, struct judge *judge, struct event_decoder *decoder, uint64_t key,
-                                  struct bytes record) {
+static inline void verdict_record(struct walker_verdict *verdict, struct judge *judge, struct event_decoder *decoder,
+                                  uint64_t key, struct bytes record) {
   struct event event;
   struct fault fault;
   const char *wrong = key != judge->seq + 1 ? "missing" : judge_bytes(judge, record);
   verdict->events++;
   verdict->last_seq = key;
-  verdict->digest = record_chain(record.size >= record_header_bytes ? record : bytes_of("", 0), verdict->digest);
+  if (record.size >= record_header_bytes) verdict->digest = record_chain(record, verdict->digest);
   if (wrong == NULL && event_decode(decoder, record, &event, &fault) != STATUS_OK) wrong = fault.message;
   if (wrong == NULL) wrong = judge_order(judge, &event);
   if (wrong != NULL) verdict->findings++;

@@ -1,6 +1,6 @@
 /* The walker: sees what liblmdb sees, names every change of a byte that matters, accounts for every byte, and never dies. */
 #include <pthread.h>
-#include <sched.h>
+#include <signal.h>
 
 #include "journal/walker_fixture.h"
 
@@ -256,8 +256,8 @@ static void test_beside_a_writer(void **state) {
   (void)state;
   char *top = test_directory_make();
   struct path data = path_of(top, "data");
-  struct writing writing = {.journal = fixture_open_with(
-                                data.text, (struct journal_options){.map_bytes = UINT64_C(4) << 30, .create = true})};
+  struct writing writing = {
+      .journal = fixture_open_with(data.text, (struct journal_options){.map_bytes = UINT64_C(4) << 30, .create = true})};
   pthread_t thread;
   fixture_commit(writing.journal, 500, 300);
   assert_int_equal(pthread_create(&thread, NULL, write_on, &writing), 0);
@@ -284,6 +284,104 @@ static void test_beside_a_writer(void **state) {
   test_directory_remove(top);
 }
 
+/* A reader that holds its snapshot over thousands of commits makes long lists of free pages; a writer that dies half-way leaves
+ * pages that belong to nobody. Both are lawful. */
+static void test_lists_of_free_pages(void **state) {
+  (void)state;
+  char *top = test_directory_make();
+  struct path data = path_of(top, "data");
+  struct walker_verdict verdict = {.talk = true};
+  struct journal *journal = fixture_create(data.text);
+  struct journal_reader *reader;
+  struct bytes record;
+  fixture_commit(journal, 300, 200);
+  assert_int_equal(journal_reader_new(journal, &reader), STATUS_OK);
+  assert_int_equal(journal_reader_get(reader, 1, &record), STATUS_OK);
+  for (unsigned i = 0; i < 1500; i++) fixture_commit(journal, 1 + i % 3, 100);
+  walker_verdict_make(data.text, &verdict);
+  assert_int_equal(verdict.findings, 0);
+  assert_true(verdict.facts.whole);
+  uint64_t unused = verdict.facts.unused_bytes;
+  assert_true(unused > verdict.facts.file_bytes / 3);
+  journal_reader_free(reader);
+  for (unsigned i = 0; i < 1000; i++) {
+    fixture_commit(journal, 1 + i % 3, 100 + i % 300);
+    if (i % 50 != 0) continue;
+    walker_verdict_make(data.text, &verdict);
+    assert_int_equal(verdict.findings, 0);
+    assert_true(verdict.facts.whole);
+  }
+  uint64_t events = journal_last_seq(journal);
+  journal_close(journal, false);
+  pid_t child = fork();
+  assert_true(child >= 0);
+  if (child == 0) {
+    /* The pages of a commit are written, and then the process is gone before the first page says so. */
+    struct raw_log log = raw_open(data.text);
+    uint8_t noise[3000];
+    memset(noise, 7, sizeof noise);
+    for (uint64_t seq = events + 1; seq < events + 400; seq++) raw_put(&log, seq, bytes_of(noise, sizeof noise));
+    (void)raise(SIGKILL);
+  }
+  int result;
+  assert_int_equal(waitpid(child, &result, 0), child);
+  assert_true(WIFSIGNALED(result));
+  walker_verdict_make(data.text, &verdict);
+  assert_int_equal(verdict.findings, 0);
+  assert_int_equal(verdict.events, events);
+  test_directory_remove(top);
+}
+
+/* ---- Pages that nothing leads to ---- */
+
+/* With the first pages and every branch gone, each event is found by its chain alone, and no event that was never written. */
+static void test_scan(void **state) {
+  (void)state;
+  char *top = test_directory_make();
+  struct flips flips;
+  struct walker *walker;
+  struct judge judge;
+  struct fault fault = {.message = ""};
+  struct bytes record;
+  flips_begin(&flips, top, 200);
+  static const uint8_t zeroes[4096];
+  cleanup(guard_close) int file = open(flips.file.text, O_WRONLY);
+  for (uint64_t page = 0; page < flips.whole.size / 4096; page++) {
+    if (page >= 2 && flips.whole.data[page * 4096 + 10] != 1) continue;
+    assert_int_equal(pwrite(file, zeroes, sizeof zeroes, (off_t)(page * 4096)), sizeof zeroes);
+    flips.found++;
+  }
+  assert_int_equal(walker_open(flips.data.text, NULL, &walker, &fault), STATUS_OK);
+  uint64_t seq;
+  assert_int_equal(walker_next(walker, &seq, &record), STATUS_END);
+  assert_null(walker_genesis(walker).data);
+  assert_int_equal(walker_scan(walker, &fault), STATUS_OK);
+  assert_non_null(walker_scan_genesis(walker).data);
+  judge_begin(&judge, walker_scan_genesis(walker));
+  uint64_t digest = 0;
+  while (walker_scan_find(walker, judge.seq + 1, judge.chain, &record) == STATUS_OK) {
+    struct event event;
+    assert_null(judge_bytes(&judge, record));
+    assert_int_equal(record_header_decode(record, &event), STATUS_OK);
+    assert_null(judge_order(&judge, &event));
+    assert_int_equal(walker_scan_find(walker, event.seq, judge.chain ^ 1, &record), STATUS_END);
+    assert_int_equal(walker_scan_find(walker, event.seq, judge.chain, &record), STATUS_OK);
+    digest = record_chain(record, digest);
+    judge_take(&judge, &event);
+  }
+  assert_int_equal(judge.seq, flips.sound.events);
+  assert_int_equal(digest, flips.sound.digest);
+  uint64_t events, last, bytes;
+  walker_scan_behind(walker, judge.seq - 10, &events, &last, &bytes);
+  assert_int_equal(events, 10);
+  assert_int_equal(last, judge.seq);
+  assert_true(bytes > 10 * record_header_bytes);
+  walker_scan_behind(walker, judge.seq, &events, &last, &bytes);
+  assert_int_equal(events, 0);
+  walker_close(walker);
+  flips_end(&flips, top);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_sees_what_lmdb_sees),
@@ -294,6 +392,8 @@ int main(void) {
       cmocka_unit_test(test_pages_replaced),
       cmocka_unit_test(test_noise),
       cmocka_unit_test(test_beside_a_writer),
+      cmocka_unit_test(test_lists_of_free_pages),
+      cmocka_unit_test(test_scan),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

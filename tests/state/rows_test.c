@@ -82,13 +82,15 @@ static void a_task_reads_back_field_by_field(void **context) {
     assert_int_equal(task_row_decode(key, bytes_of(bytes, size), &back), STATUS_OK);
     const struct task *a = &row.task, *b = &back.task;
 #define SAME(field) assert_true(a->field == b->field);
-    SAME(accepted_seq) SAME(last_seq) SAME(error_seq) SAME(result_seq) SAME(epoch) SAME(created_at) SAME(updated_at)
-    SAME(available_at) SAME(start_deadline_at) SAME(deadline_at) SAME(completed_at) SAME(cancel_requested_at) SAME(queue)
-    SAME(application) SAME(handler) SAME(revision) SAME(initial_delay_ms) SAME(max_delay_ms) SAME(attempt_timeout_ms)
-    SAME(payload_bytes) SAME(attempt_count) SAME(max_attempts) SAME(state) SAME(recovery_safety) SAME(priority) SAME(ended_as)
-    SAME(effect_uncertain) SAME(retried) SAME(scheduled) SAME(is_retry) SAME(attempt.leased_at) SAME(attempt.lease_until)
-    SAME(attempt.live_until) SAME(attempt.started_at) SAME(attempt.attempt_deadline_at) SAME(attempt.lease_ms)
-    assert_true(id_equal(&a->id, &b->id) && id_equal(&a->attempt.id, &b->attempt.id));
+    SAME(accepted_seq)
+    SAME(last_seq) SAME(error_seq) SAME(result_seq) SAME(epoch) SAME(created_at) SAME(updated_at) SAME(available_at)
+        SAME(start_deadline_at) SAME(deadline_at) SAME(completed_at) SAME(cancel_requested_at) SAME(queue) SAME(application)
+            SAME(handler) SAME(revision) SAME(initial_delay_ms) SAME(max_delay_ms) SAME(attempt_timeout_ms) SAME(payload_bytes)
+                SAME(attempt_count) SAME(max_attempts) SAME(state) SAME(recovery_safety) SAME(priority) SAME(ended_as)
+                    SAME(effect_uncertain) SAME(retried) SAME(scheduled) SAME(is_retry) SAME(attempt.leased_at)
+                        SAME(attempt.lease_until) SAME(attempt.live_until) SAME(attempt.started_at)
+                            SAME(attempt.attempt_deadline_at) SAME(attempt.lease_ms)
+                                assert_true(id_equal(&a->id, &b->id) && id_equal(&a->attempt.id, &b->attempt.id));
     assert_true(id_equal(&a->attempt.instance_id, &b->attempt.instance_id));
     assert_true(id_equal(&a->attempt.application_id, &b->attempt.application_id));
     assert_true(id_equal(&row.key_id, &back.key_id));
@@ -131,7 +133,7 @@ static void sizes_are_as_written_down(void **context) {
   full.business_hash = 1;
   assert_int_equal(task_row_encode(&plain, bytes), 142);
   assert_int_equal(task_row_encode(&full, bytes), 142 + 84 + 16 + 8);
-  assert_int_equal(meta_row_bytes, 108);
+  assert_int_equal(meta_row_bytes, 116);
 }
 
 /* ---- objects ---- */
@@ -169,9 +171,9 @@ static void a_queue_reads_back(void **context) {
   for (unsigned state = 1; state < TASK_ENUM_END; state++) a->counts[state] = test_random(&seed);
   round_trip(&object, &back);
   assert_true(id_equal(&a->id, &b->id) && id_equal(&a->namespace_id, &b->namespace_id));
-  SAME(revision) SAME(max_unfinished) SAME(max_running) SAME(key_concurrency) SAME(rate.tasks) SAME(rate.per_ms)
-  SAME(rate.burst) SAME(lease_ms) SAME(config_seq) SAME(paused) SAME(rate_at)
-  assert_memory_equal(a->counts, b->counts, sizeof a->counts);
+  SAME(revision)
+  SAME(max_unfinished) SAME(max_running) SAME(key_concurrency) SAME(rate.tasks) SAME(rate.per_ms) SAME(rate.burst)
+      SAME(lease_ms) SAME(config_seq) SAME(paused) SAME(rate_at) assert_memory_equal(a->counts, b->counts, sizeof a->counts);
 }
 
 static void an_application_reads_back(void **context) {
@@ -204,8 +206,9 @@ static void a_credential_reads_back(void **context) {
     round_trip(&object, &back);
     assert_true(id_equal(&a->id, &b->id) && id_equal(&a->namespace_id, &b->namespace_id));
     assert_true(id_equal(&a->application_id, &b->application_id));
-    SAME(permissions) SAME(expires_at) SAME(revision) SAME(config_seq) SAME(revoked) SAME(queue_count)
-    assert_true((b->queue_ids == NULL) == (count == 0));
+    SAME(permissions)
+    SAME(expires_at) SAME(revision) SAME(config_seq) SAME(revoked) SAME(queue_count)
+        assert_true((b->queue_ids == NULL) == (count == 0));
     if (count != 0) assert_memory_equal(b->queue_ids, queues, sizeof(struct id) * count);
     assert_memory_equal(a->token_hash, b->token_hash, sizeof a->token_hash);
     free(b->queue_ids);
@@ -296,7 +299,7 @@ static void entries_read_back(void **context) {
 
 static void where_it_stands_reads_back_or_not_at_all(void **context) {
   (void)context;
-  struct meta_row row = {1, 2, -3, 4, -5, 6, 7, 8, {9, 10}}, back;
+  struct meta_row row = {1, 2, -3, 4, -5, 6, 7, 8, 9, {10, 11}}, back;
   uint8_t bytes[meta_row_bytes];
   meta_row_encode(&row, bytes);
   assert_int_equal(meta_row_decode(bytes_of(bytes, sizeof bytes), &back), STATUS_OK);
@@ -315,7 +318,8 @@ static void the_sum_tells_tables_keys_and_values_apart(void **context) {
   struct bytes a = bytes_text("a"), b = bytes_text("b");
   uint64_t hash = rows_hash(ROWS_TASKS, a, b);
   assert_true(hash == rows_hash(ROWS_TASKS, a, b));
-  assert_true(hash != rows_hash(ROWS_BUCKETS, a, b) && hash != rows_hash(ROWS_TASKS, b, a) && hash != rows_hash(ROWS_TASKS, a, a));
+  assert_true(hash != rows_hash(ROWS_BUCKETS, a, b) && hash != rows_hash(ROWS_TASKS, b, a) &&
+              hash != rows_hash(ROWS_TASKS, a, a));
 }
 
 int main(void) {
