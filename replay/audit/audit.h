@@ -18,9 +18,9 @@ struct request {
   const char *data;     /* --data, ORBIT_DATA */
   const char *argument; /* TASK or OUT; NULL: none was given */
   enum output output;
-  bool has_output; /* -o was given */
-  bool local;      /* texts in the time zone of the process */
-  int64_t since_us, until_us; /* 0: not given */
+  bool has_output;                         /* -o was given */
+  bool local;                              /* texts in the time zone of the process */
+  int64_t since_us, until_us;              /* 0: not given */
   struct id task, queue, actor, operation; /* zero: any */
   const char *types[audit_types_max];      /* names, or their beginning and '*' */
   unsigned type_count;
@@ -41,18 +41,19 @@ subcommand audit_log, audit_task, audit_operations, audit_export, audit_verify;
 struct out {
   struct buffer text; /* what is not written yet */
   bool failed, closed;
-  bool colour; /* of text */
+  bool colour;      /* of text */
   unsigned columns; /* of text, for what is folded */
 };
-void out_begin(struct out *out);            /* on stdout */
-bool out_flush(struct out *out);            /* false: it failed, now or before */
+void out_begin(struct out *out); /* on stdout */
+bool out_flush(struct out *out); /* false: it failed, now or before */
 /* The exit code for an end with this code; says what went wrong; frees. */
 int out_end(struct out *out, int code);
 /* Waits up to ms milliseconds; false: the reader of stdout is gone. */
 bool out_wait(struct out *out, unsigned ms);
 
 enum colour { COLOUR_NONE = 0, COLOUR_DIM, COLOUR_BOLD, COLOUR_GOOD, COLOUR_BAD, COLOUR_DOUBT };
-const char *out_colour(const struct out *out, enum colour colour); /* what switches to it; NONE: back to plain; "" without colour */
+const char *out_colour(const struct out *out,
+                       enum colour colour); /* what switches to it; NONE: back to plain; "" without colour */
 
 /* ---- filter.c ---- */
 
@@ -67,8 +68,8 @@ bool filter_takes(struct filter *filter, const struct event *event);
 bool filter_line(const struct filter *filter, const char *line);
 /* True when the name is the wanted one, or begins as it does before its '*'. */
 bool name_matches(const char *wanted, struct bytes name);
-/* What an event is an entry of: "task.finish"; "" when it makes none. older: the type of the event before it in its stream; only a
- * task's decision asks for it. */
+/* What an event is an entry of: "task.finish"; "" when it makes none. older: the type of the event before it in its stream;
+ * only a task's decision asks for it. */
 struct bytes action_of_event(const struct event *event, enum event_type older);
 bool event_is_decision(enum event_type type);
 
@@ -89,8 +90,8 @@ struct when_text {
   char text[48];
 };
 struct when_text when_text(int64_t time_us, bool local);
-/* Text from the log, safe at a terminal: control characters and marks of direction as \u…, quotes around it where it has spaces or
- * is empty. */
+/* Text from the log, safe at a terminal: control characters and marks of direction as \u…, quotes around it where it has spaces
+ * or is empty. */
 void put_safe(struct buffer *text, struct bytes from, bool quotes);
 void put_csv_cell(struct buffer *text, struct bytes cell, bool first);
 

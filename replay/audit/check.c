@@ -1,4 +1,5 @@
-/* Owns the pairing of changes with their audit records, operation by operation: an operation's events stand together in one commit. */
+/* Owns the pairing of changes with their audit records, operation by operation: an operation's events stand together in one
+ * commit. */
 #include "audit/check.h"
 
 #include <string.h>
@@ -22,8 +23,10 @@ static void want(struct check *check, const struct event *event, const struct id
     check->finding(check->context, event->seq, "its operation changes more than any command can");
     return;
   }
-  check->wanted[check->wanted_count++] = (struct check_wanted){
-      .seq = event->seq, .audit_id = audit_id != NULL ? *audit_id : (struct id){{0}}, .target = event->stream, .action = action};
+  check->wanted[check->wanted_count++] = (struct check_wanted){.seq = event->seq,
+                                                               .audit_id = audit_id != NULL ? *audit_id : (struct id){{0}},
+                                                               .target = event->stream,
+                                                               .action = action};
 }
 
 /* ---- what each event wants ---- */
@@ -40,7 +43,8 @@ static void note_change(struct check *check, const struct event *event) {
       want(check, event, &event->body.task_retried.audit_id, "task.retry");
       break;
     case EVENT_task_accepted:
-      if (!id_is_zero(&event->body.task_accepted.audit_id)) want(check, event, &event->body.task_accepted.audit_id, "task.retry");
+      if (!id_is_zero(&event->body.task_accepted.audit_id))
+        want(check, event, &event->body.task_accepted.audit_id, "task.retry");
       else if (!id_is_zero(&event->body.task_accepted.retry_of))
         check->finding(check->context, event->seq, "it retries a task by hand, and names no audit record");
       break;
@@ -107,8 +111,8 @@ static void judge_undecided(struct check *check, const struct event *next) {
   struct decision_record decision;
   if (check->undecided_seq == 0) return;
   bool decided = next != NULL && next->seq == check->undecided_seq + 1 && next->offset != 0 &&
-                 id_equal(&next->stream, &check->undecided_stream) && id_equal(&next->common.operation_id, &check->operation_id) &&
-                 decision_of_event(next, &decision);
+                 id_equal(&next->stream, &check->undecided_stream) &&
+                 id_equal(&next->common.operation_id, &check->operation_id) && decision_of_event(next, &decision);
   if (!decided) check->finding(check->context, check->undecided_seq, "the decision that belongs to it is not in its commit");
   check->undecided_seq = 0;
 }

@@ -1,5 +1,5 @@
-/* Whether the audit of a log is complete: every change that people answer for has its record in the same commit, every record its
- * change, and every other transition says all that its entry is made of. Memory: one operation. */
+/* Whether the audit of a log is complete: every change that people answer for has its record in the same commit, every record
+ * its change, and every other transition says all that its entry is made of. Memory: one operation. */
 #ifndef ORBIT_REPLAY_CHECK_H
 #define ORBIT_REPLAY_CHECK_H
 
@@ -30,7 +30,7 @@ struct check {
   unsigned wanted_count, record_count;
   uint64_t undecided_seq; /* a report or an end whose decision must be the next event; 0: none */
   struct id undecided_stream;
-  uint64_t record_total;  /* audit records seen */
+  uint64_t record_total; /* audit records seen */
 };
 
 void check_begin(struct check *check, void (*finding)(void *context, uint64_t seq, const char *what), void *context);

@@ -83,8 +83,8 @@ static void draw_bar(struct out *out, const struct scale *scale, const struct ba
     last = sign;
   }
   if (last == SIGN_RUN) buffer_append_text(&out->text, out_colour(out, COLOUR_NONE));
-  buffer_append_format(&out->text, "%s %s%.*s%s\n", sign_text(SIGN_EDGE), out_colour(out, bar->colour), label_chars - 1, bar->label,
-                       out_colour(out, COLOUR_NONE));
+  buffer_append_format(&out->text, "%s %s%.*s%s\n", sign_text(SIGN_EDGE), out_colour(out, bar->colour), label_chars - 1,
+                       bar->label, out_colour(out, COLOUR_NONE));
 }
 
 void draw_bars(struct out *out, const struct bar *bars, unsigned count, int64_t from_us, int64_t until_us) {

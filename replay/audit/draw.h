@@ -7,9 +7,9 @@
 /* One attempt. Times are microseconds; 0: it did not come to that. */
 struct bar {
   uint64_t number;
-  int64_t waited_us;  /* the task waits from here */
+  int64_t waited_us; /* the task waits from here */
   int64_t leased_us, started_us, ended_us;
-  char label[32];     /* what came of it */
+  char label[32]; /* what came of it */
   enum colour colour;
 };
 

@@ -71,7 +71,8 @@ static enum status find_range(struct export *export) {
   const struct request *request = export->request;
   struct event event;
   manifest->first_seq = request->since_us != 0 ? scan_seq_at(export->scan, request->since_us) : 1;
-  manifest->last_seq = request->until_us != 0 ? scan_seq_at(export->scan, request->until_us + 1) - 1 : scan_last_seq(export->scan);
+  manifest->last_seq =
+      request->until_us != 0 ? scan_seq_at(export->scan, request->until_us + 1) - 1 : scan_last_seq(export->scan);
   if (manifest->last_seq < manifest->first_seq) {
     manifest->last_seq = manifest->first_seq - 1; /* nothing: the chain is the same at both ends */
   } else {

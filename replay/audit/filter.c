@@ -84,7 +84,8 @@ struct bytes action_of_event(const struct event *event, enum event_type older) {
 static bool action_fits(const struct filter *filter, const struct event *event) {
   struct event older = {.type = EVENT_none};
   if (filter->request->action == NULL) return true;
-  if (event_is_decision(event->type) && event->prev != 0 && scan_get(filter->scan, event->prev, &older) != STATUS_OK) return false;
+  if (event_is_decision(event->type) && event->prev != 0 && scan_get(filter->scan, event->prev, &older) != STATUS_OK)
+    return false;
   struct bytes action = action_of_event(event, older.type);
   return action.size != 0 && name_matches(filter->request->action, action);
 }
@@ -102,7 +103,8 @@ static bool task_in_queue(struct filter *filter, const struct event *event) {
 
 /* Audit records stand in the stream of what they are about. */
 static bool is_of_task(const struct event *event) {
-  struct bytes name = event->type == EVENT_audit_recorded ? event->body.audit_recorded.action : bytes_text(event_type_text(event->type));
+  struct bytes name =
+      event->type == EVENT_audit_recorded ? event->body.audit_recorded.action : bytes_text(event_type_text(event->type));
   return name_matches("task.*", name) || name_matches("attempt.*", name) || name_matches("evidence.*", name);
 }
 

@@ -91,7 +91,8 @@ struct when_text when_text(int64_t time_us, bool local) {
   time_t seconds = (time_t)(time_us / 1000000);
   struct tm tm;
   char date[32], zone[8] = "Z";
-  if (time_us < time_us_min || time_us >= time_us_max || (local ? localtime_r(&seconds, &tm) : gmtime_r(&seconds, &tm)) == NULL) {
+  if (time_us < time_us_min || time_us >= time_us_max ||
+      (local ? localtime_r(&seconds, &tm) : gmtime_r(&seconds, &tm)) == NULL) {
     (void)snprintf(out.text, sizeof out.text, "%lld", (long long)time_us);
     return out;
   }
@@ -210,9 +211,10 @@ void line_text(const struct out *out, const struct request *request, const struc
   struct texting texting = {request, text, shows_documents(request, event)};
   const struct event_schema *schema = event_schema_find(event->type);
   const char *plain = out_colour(out, COLOUR_NONE);
-  buffer_append_format(text, "%s%s %8llu %s%s%-21s%s %s", out_colour(out, COLOUR_DIM), when_text(event->time_us, request->local).text,
-                       (unsigned long long)event->seq, plain, out_colour(out, colour_of(event->type)), event_type_text(event->type),
-                       plain, id_text(&event->stream).text);
+  buffer_append_format(text, "%s%s %8llu %s%s%-21s%s %s", out_colour(out, COLOUR_DIM),
+                       when_text(event->time_us, request->local).text, (unsigned long long)event->seq, plain,
+                       out_colour(out, colour_of(event->type)), event_type_text(event->type), plain,
+                       id_text(&event->stream).text);
   if (event->common.revision != 0) buffer_append_format(text, " revision=%llu", (unsigned long long)event->common.revision);
   if (schema != NULL) each_of(schema, &event->body, text_field, &texting);
   /* identity and digest are of use to programs alone */
@@ -231,7 +233,8 @@ static void put_time(struct buffer *text, int64_t time_us) {
 void line_json(const struct request *request, const struct event *event, struct buffer *text) {
   buffer_append_format(text, "{\"seq\":%llu,\"time\":\"", (unsigned long long)event->seq);
   put_time(text, event->time_us);
-  buffer_append_format(text, "\",\"type\":\"%s\",\"stream\":\"%s\",", event_type_text(event->type), id_text(&event->stream).text);
+  buffer_append_format(text, "\",\"type\":\"%s\",\"stream\":\"%s\",", event_type_text(event->type),
+                       id_text(&event->stream).text);
   event_print_json(event, false, shows_documents(request, event), text);
   buffer_append_char(text, '}');
 }

@@ -99,7 +99,8 @@ static void follow(struct printing *printing, uint64_t done) {
 static void print_log(struct printing *printing) {
   const struct request *request = printing->request;
   uint64_t first = request->since_us != 0 ? scan_seq_at(printing->scan, request->since_us) : 1;
-  uint64_t last = request->until_us != 0 ? scan_seq_at(printing->scan, request->until_us + 1) - 1 : scan_last_seq(printing->scan);
+  uint64_t last =
+      request->until_us != 0 ? scan_seq_at(printing->scan, request->until_us + 1) - 1 : scan_last_seq(printing->scan);
   uint64_t lines = request->lines;
   bool has_lines = request->has_lines;
   if (!id_is_zero(&request->task)) {
@@ -124,7 +125,8 @@ int audit_log(const struct request *request) {
   if (request->argument != NULL) return tool_say(exit_misuse, "log takes no argument: \"%s\"", request->argument);
   if (request->follow && (request->reverse || request->until_us != 0))
     return tool_say(exit_misuse, "--follow goes on for ever: it cannot be had with --reverse or --until");
-  if (request->follow && request->output == OUTPUT_JSON) return tool_say(exit_misuse, "--follow never ends an array: ask for -o jsonl");
+  if (request->follow && request->output == OUTPUT_JSON)
+    return tool_say(exit_misuse, "--follow never ends an array: ask for -o jsonl");
   printing.scan = scan_new(request->data);
   if (printing.scan == NULL) return exit_cannot_run;
   printing.filter = filter_new(request, printing.scan);

@@ -28,8 +28,21 @@ static const struct row {
 };
 enum { row_count = sizeof rows / sizeof rows[0] };
 
-enum { key_data = 1000, key_since, key_until, key_local, key_task, key_queue, key_type, key_actor, key_action, key_operation, key_grep,
-       key_payload, key_all };
+enum {
+  key_data = 1000,
+  key_since,
+  key_until,
+  key_local,
+  key_task,
+  key_queue,
+  key_type,
+  key_actor,
+  key_action,
+  key_operation,
+  key_grep,
+  key_payload,
+  key_all
+};
 
 static const struct argp_option options[] = {
     {NULL, 0, NULL, 0, "Where:", 1},
@@ -72,7 +85,8 @@ static void take_output(struct argp_state *state, const char *text, struct reque
 }
 
 static void take_id(struct argp_state *state, const char *option, const char *text, struct id *ret_id) {
-  if (!id_parse(bytes_text(text), ret_id)) argp_error(state, "%s: \"%s\" is no id: 32 lower-case hexadecimal digits", option, text);
+  if (!id_parse(bytes_text(text), ret_id))
+    argp_error(state, "%s: \"%s\" is no id: 32 lower-case hexadecimal digits", option, text);
 }
 
 static void take_type(struct argp_state *state, const char *text, struct request *request) {
@@ -119,7 +133,8 @@ static void take_argument(struct argp_state *state, char *argument, struct parsi
       return;
     }
   if (parsing->row == NULL) argp_error(state, "there is no command \"%s\"", argument);
-  if (parsing->row->argument == NULL || parsing->request.argument != NULL) argp_error(state, "unexpected argument \"%s\"", argument);
+  if (parsing->row->argument == NULL || parsing->request.argument != NULL)
+    argp_error(state, "unexpected argument \"%s\"", argument);
   parsing->request.argument = argument;
 }
 
@@ -128,7 +143,8 @@ static void take_end(struct argp_state *state, struct parsing *parsing) {
   if (parsing->row == NULL) argp_error(state, "say which command");
   if (parsing->row->needs_argument && request->argument == NULL)
     argp_error(state, "%s needs %s", parsing->row->name, parsing->row->argument);
-  if (request->data == NULL && (parsing->row->needs_data || request->argument == NULL)) argp_error(state, "--data DIR is missing");
+  if (request->data == NULL && (parsing->row->needs_data || request->argument == NULL))
+    argp_error(state, "--data DIR is missing");
   take_time(state, "--since", parsing->since, request->local, &request->since_us);
   take_time(state, "--until", parsing->until, request->local, &request->until_us);
 }
@@ -137,26 +153,65 @@ static error_t take(int key, char *argument, struct argp_state *state) {
   struct parsing *parsing = state->input;
   struct request *request = &parsing->request;
   switch (key) {
-    case key_data: request->data = argument; break;
-    case key_since: parsing->since = argument; break;
-    case key_until: parsing->until = argument; break;
-    case key_local: request->local = true; break;
-    case key_task: take_id(state, "--task", argument, &request->task); break;
-    case key_queue: take_id(state, "--queue", argument, &request->queue); break;
-    case key_type: take_type(state, argument, request); break;
-    case key_actor: take_id(state, "--actor", argument, &request->actor); break;
-    case key_action: request->action = argument; break;
-    case key_operation: take_id(state, "--operation", argument, &request->operation); break;
-    case key_grep: take_pattern(state, argument, request); break;
-    case key_payload: request->payload = true; break;
-    case key_all: request->all = true; break;
-    case 'f': request->follow = true; break;
-    case 'r': request->reverse = true; break;
-    case 'n': take_lines(state, argument, request); break;
-    case 'o': take_output(state, argument, request); break;
-    case ARGP_KEY_ARG: take_argument(state, argument, parsing); break;
-    case ARGP_KEY_END: take_end(state, parsing); break;
-    default: return ARGP_ERR_UNKNOWN;
+    case key_data:
+      request->data = argument;
+      break;
+    case key_since:
+      parsing->since = argument;
+      break;
+    case key_until:
+      parsing->until = argument;
+      break;
+    case key_local:
+      request->local = true;
+      break;
+    case key_task:
+      take_id(state, "--task", argument, &request->task);
+      break;
+    case key_queue:
+      take_id(state, "--queue", argument, &request->queue);
+      break;
+    case key_type:
+      take_type(state, argument, request);
+      break;
+    case key_actor:
+      take_id(state, "--actor", argument, &request->actor);
+      break;
+    case key_action:
+      request->action = argument;
+      break;
+    case key_operation:
+      take_id(state, "--operation", argument, &request->operation);
+      break;
+    case key_grep:
+      take_pattern(state, argument, request);
+      break;
+    case key_payload:
+      request->payload = true;
+      break;
+    case key_all:
+      request->all = true;
+      break;
+    case 'f':
+      request->follow = true;
+      break;
+    case 'r':
+      request->reverse = true;
+      break;
+    case 'n':
+      take_lines(state, argument, request);
+      break;
+    case 'o':
+      take_output(state, argument, request);
+      break;
+    case ARGP_KEY_ARG:
+      take_argument(state, argument, parsing);
+      break;
+    case ARGP_KEY_END:
+      take_end(state, parsing);
+      break;
+    default:
+      return ARGP_ERR_UNKNOWN;
   }
   return 0;
 }

@@ -143,12 +143,13 @@ void manifest_write(struct buffer *out, const struct manifest *manifest, const s
   put_number(out, "bytes", manifest->bytes);
   put_text(out, "blake2b_256", digest);
   put_name(out, "range");
-  buffer_append_format(out, "{\"first_seq\": %" PRIu64 ", \"last_seq\": %" PRIu64 ", ", manifest->first_seq, manifest->last_seq);
+  buffer_append_format(out, "{\"first_seq\": %" PRIu64 ", \"last_seq\": %" PRIu64 ", ", manifest->first_seq,
+                       manifest->last_seq);
   put_time(out, "first_time", manifest->first_us, ", ");
   put_time(out, "last_time", manifest->last_us, "},\n");
   put_name(out, "chain");
-  buffer_append_format(out, "{\"before_first\": \"%016" PRIx64 "\", \"after_last\": \"%016" PRIx64 "\"},\n", manifest->chain_before,
-                       manifest->chain_after);
+  buffer_append_format(out, "{\"before_first\": \"%016" PRIx64 "\", \"after_last\": \"%016" PRIx64 "\"},\n",
+                       manifest->chain_before, manifest->chain_after);
   put_filter(out, request);
   put_name(out, "payload");
   buffer_append_text(out, request->payload ? "true,\n" : "false,\n");

@@ -91,7 +91,8 @@ static bool read_claim(struct judging *judging) {
          take_number(judging, 0, "manifest_version", &claim->version) && take_number(judging, 0, "bytes", &claim->bytes) &&
          take_number(judging, 0, "events", &claim->events) && take_text(judging, 0, "file", &claim->file) &&
          take_text(judging, 0, "format", &claim->format) && take_text(judging, 0, "blake2b_256", &claim->digest) &&
-         take_text(judging, 0, "node_id", &claim->node_id) && take_number(judging, claim->range, "first_seq", &claim->first_seq) &&
+         take_text(judging, 0, "node_id", &claim->node_id) &&
+         take_number(judging, claim->range, "first_seq", &claim->first_seq) &&
          take_number(judging, claim->range, "last_seq", &claim->last_seq) &&
          take_text(judging, claim->chain, "before_first", &claim->chain_before) &&
          take_text(judging, claim->chain, "after_last", &claim->chain_after);
@@ -171,8 +172,8 @@ static int judge_log(struct judging *judging, const char *data) {
   if (scan == NULL) return exit_cannot_run;
   (void)scan_origin(scan, &origin);
   if (!bytes_equal_text(claim->node_id, id_text(&origin.node_id).text))
-    finding(judging, "the log was made by node %s, the export says %.*s", id_text(&origin.node_id).text, (int)claim->node_id.size,
-            (const char *)claim->node_id.data);
+    finding(judging, "the log was made by node %s, the export says %.*s", id_text(&origin.node_id).text,
+            (int)claim->node_id.size, (const char *)claim->node_id.data);
   if (claim->first_seq != 0) judge_chain(judging, scan, claim->first_seq - 1, claim->chain_before);
   judge_chain(judging, scan, claim->last_seq, claim->chain_after);
   scan_free(scan);
@@ -191,14 +192,15 @@ static char *events_path(const struct judging *judging, const char *manifest) {
 
 static int judge_export(struct judging *judging, const char *manifest, const char *data) {
   struct fault fault = {.message = ""};
-  if (!file_read(manifest, &judging->text)) return tool_say(exit_cannot_run, "%s: cannot read it: %s", manifest, strerror(errno));
+  if (!file_read(manifest, &judging->text))
+    return tool_say(exit_cannot_run, "%s: cannot read it: %s", manifest, strerror(errno));
   if (json_parse(&judging->json, buffer_bytes(&judging->text), &fault) != STATUS_OK)
     return tool_say(exit_finding, "%s: %s", manifest, fault.message);
   if (judging->json.tokens[0].type != JSON_OBJECT || !read_claim(judging))
     return tool_say(exit_finding, "%s: it is no manifest of orbit-audit, or lacks a part", manifest);
   if (judging->claim.version != manifest_version)
-    return tool_say(exit_cannot_run, "%s: manifest version %" PRIu64 ", this program reads %d", manifest, judging->claim.version,
-                    manifest_version);
+    return tool_say(exit_cannot_run, "%s: manifest version %" PRIu64 ", this program reads %d", manifest,
+                    judging->claim.version, manifest_version);
   cleanup(guard_free) char *events = events_path(judging, manifest);
   if (events == NULL) return tool_say(exit_finding, "%s: it names no file beside itself", manifest);
   int code = judge_file(judging, events);
@@ -216,8 +218,9 @@ int manifest_verify(const struct request *request) {
   char *manifest = NULL;
   int made = export_is_directory(request->argument)
                  ? asprintf(&manifest, "%s%smanifest.json", request->argument, request->argument[size - 1] == '/' ? "" : "/")
-                 : size > 5 && strcmp(request->argument + size - 5, ".json") == 0 ? asprintf(&manifest, "%s", request->argument)
-                                                                                  : asprintf(&manifest, "%s.manifest.json", request->argument);
+             : size > 5 && strcmp(request->argument + size - 5, ".json") == 0
+                 ? asprintf(&manifest, "%s", request->argument)
+                 : asprintf(&manifest, "%s.manifest.json", request->argument);
   must(made > 0);
   json_init(&judging.json);
   buffer_init(&judging.text, manifest_bytes_max);

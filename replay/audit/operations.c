@@ -23,7 +23,8 @@ struct listing {
 /* ---- before and after, as JSON ---- */
 
 static void put_standing(struct buffer *out, const struct operation_standing *standing) {
-  buffer_append_format(out, "{\"state\":\"%s\",\"revision\":\"%" PRIu64 "\"", task_state_text(standing->state), standing->revision);
+  buffer_append_format(out, "{\"state\":\"%s\",\"revision\":\"%" PRIu64 "\"", task_state_text(standing->state),
+                       standing->revision);
 }
 
 static void put_word(struct buffer *out, const char *name, const char *word) {
@@ -198,8 +199,8 @@ static void take_event(struct listing *listing, const struct event *event) {
     print_entry(listing, &operation);
   if (status == STATUS_OK || status == STATUS_END) return;
   char message[128];
-  (void)snprintf(message, sizeof message, "seq %" PRIu64 " (%s): what must follow it does not: run orbit-replay verify", event->seq,
-                 event_type_text(event->type));
+  (void)snprintf(message, sizeof message, "seq %" PRIu64 " (%s): what must follow it does not: run orbit-replay verify",
+                 event->seq, event_type_text(event->type));
   say_damage(listing, message);
 }
 
@@ -209,7 +210,8 @@ static void list_range(struct listing *listing, uint64_t first, uint64_t last) {
   scan_range(listing->scan, first, last, false);
   for (;;) {
     struct fault fault = {.message = ""};
-    if (scan_peek(listing->scan, &event) && (!filter_may(listing->filter, &event) || !wants_type(listing->request, event.type))) {
+    if (scan_peek(listing->scan, &event) &&
+        (!filter_may(listing->filter, &event) || !wants_type(listing->request, event.type))) {
       scan_skip(listing->scan);
       continue;
     }

@@ -32,7 +32,8 @@ static void say_document(struct buffer *text, const struct life *life, const cha
   else buffer_append_format(text, "%zu bytes", document.size);
 }
 
-static void say_error(struct buffer *text, const struct life *life, struct bytes code, struct bytes message, struct bytes details) {
+static void say_error(struct buffer *text, const struct life *life, struct bytes code, struct bytes message,
+                      struct bytes details) {
   if (code.size != 0) {
     buffer_append_text(text, "; ");
     put_safe(text, code, false);

@@ -94,7 +94,8 @@ static void fold(struct life *life, struct scan *scan) {
       (void)tool_say(0, "seq %" PRIu64 " cannot be read: run orbit-replay verify", life->seqs[i]);
       life->torn = true;
     } else if (!can_apply_task(&life->task, &event, &reason)) {
-      (void)tool_say(0, "seq %" PRIu64 " (%s) does not fit what is before it: %s", event.seq, event_type_text(event.type), reason);
+      (void)tool_say(0, "seq %" PRIu64 " (%s) does not fit what is before it: %s", event.seq, event_type_text(event.type),
+                     reason);
       life->torn = true;
     } else {
       apply_task(&life->task, &event);
@@ -147,12 +148,13 @@ static void put_times(const struct life *life, struct out *out, struct buffer *v
   put_row(out, "ended", value);
 }
 
-static void put_head(const struct life *life, const struct event_task_accepted *accepted, struct out *out, struct buffer *value) {
+static void put_head(const struct life *life, const struct event_task_accepted *accepted, struct out *out,
+                     struct buffer *value) {
   const struct task *task = &life->task;
   enum task_state state = (enum task_state)task->state;
   buffer_append_format(&out->text, "Task %s: %s%s%s, revision %" PRIu32 "%s\n", id_text(&task->id).text,
-                       out_colour(out, colour_of_state(state)), task_state_text(state), out_colour(out, COLOUR_NONE), task->revision,
-                       task->effect_uncertain ? ", an effect is in doubt" : "");
+                       out_colour(out, colour_of_state(state)), task_state_text(state), out_colour(out, COLOUR_NONE),
+                       task->revision, task->effect_uncertain ? ", an effect is in doubt" : "");
   put_safe(value, accepted->handler, false);
   buffer_append_char(value, ' ');
   put_safe(value, accepted->handler_version, false);
@@ -226,7 +228,8 @@ static int draw_task(struct life *life, struct scan *scan, const struct id *task
   if (!tell(life, scan, &out)) life->torn = true;
   int code = out_end(&out, life->torn || life->unread != 0 ? exit_finding : exit_done);
   if (life->unread == 0) return code;
-  return tool_say(code, "%" PRIu64 " records of the log are damaged: what is told may have gaps; run orbit-replay verify", life->unread);
+  return tool_say(code, "%" PRIu64 " records of the log are damaged: what is told may have gaps; run orbit-replay verify",
+                  life->unread);
 }
 
 int audit_task(const struct request *request) {

@@ -1,5 +1,5 @@
-/* orbit-audit verify: the chain of the log, and its audit: every change with its record, every record with its change. One finding a
- * line. The file is read by the walker, never through liblmdb: it may be damaged anywhere. */
+/* orbit-audit verify: the chain of the log, and its audit: every change with its record, every record with its change. One
+ * finding a line. The file is read by the walker, never through liblmdb: it may be damaged anywhere. */
 #include <inttypes.h>
 
 #include "audit/check.h"
@@ -45,7 +45,8 @@ static const char *bytes_fault(const struct verify *verify, struct bytes record)
   struct judge other = verify->judge;
   struct event header;
   if (verify->adrift)
-    return record_header_decode(record, &header) == STATUS_OK && header.seq == verify->judge.seq + 1 ? NULL : "its header is damaged";
+    return record_header_decode(record, &header) == STATUS_OK && header.seq == verify->judge.seq + 1 ? NULL
+                                                                                                     : "its header is damaged";
   const char *wrong = judge_bytes(&verify->judge, record);
   other.chain = verify->other_chain;
   /* Behind a damaged record the chain may go on from what stands there or from what should. */
@@ -68,7 +69,8 @@ static void take_record(struct verify *verify, uint64_t seq, struct bytes record
   struct fault fault = {.message = ""};
   verify->events++;
   if (seq != verify->judge.seq + 1) {
-    finding(verify, verify->judge.seq + 1, seq > verify->judge.seq + 1 ? "events are missing from here on" : "it stands there twice");
+    finding(verify, verify->judge.seq + 1,
+            seq > verify->judge.seq + 1 ? "events are missing from here on" : "it stands there twice");
     lose(verify);
     verify->judge.seq = seq - 1;
   }
@@ -107,7 +109,8 @@ static int walk(struct verify *verify) {
   if (status != STATUS_END) return tool_say(exit_cannot_run, "the log cannot be read on: %s", status_text(status));
   check_end(&verify->check);
   if (facts.end_seq > verify->judge.seq) finding(verify, verify->judge.seq + 1, "events are missing from here to the end");
-  else if (!verify->adrift && !verify->judge.last_of_commit) finding(verify, verify->judge.seq, "the rest of its commit is missing");
+  else if (!verify->adrift && !verify->judge.last_of_commit)
+    finding(verify, verify->judge.seq, "the rest of its commit is missing");
   walker_finish(verify->walker);
   buffer_append_format(&verify->out.text,
                        "%" PRIu64 " audit records\n%" PRIu64 " events, %" PRIu64 " commits, %" PRIu64 " findings\n",

@@ -253,10 +253,13 @@ static void piece_read(struct scan *scan) {
   scan->count = scan->at = 0;
   buffer_reset(&scan->bytes);
   uint64_t seq = first;
-  for (; seq <= last && !scan->unavailable && scan->missing < missing_max && (scan->backwards || scan->bytes.size < piece_bytes); seq++)
+  for (;
+       seq <= last && !scan->unavailable && scan->missing < missing_max && (scan->backwards || scan->bytes.size < piece_bytes);
+       seq++)
     take_record(scan, seq, &known_seq, &known_chain);
   must(!scan->bytes.failed);
-  scan->over = scan->unavailable || scan->missing >= missing_max || (scan->backwards ? first == scan->stop : seq == scan->stop + 1);
+  scan->over =
+      scan->unavailable || scan->missing >= missing_max || (scan->backwards ? first == scan->stop : seq == scan->stop + 1);
   scan->next = scan->backwards ? first - 1 : seq;
 }
 
@@ -277,7 +280,8 @@ static enum status damaged(struct scan *scan, const struct piece_record *taken, 
   char until[32] = "";
   scan->damaged = true;
   if (taken->last != taken->seq) (void)snprintf(until, sizeof until, " to %" PRIu64, taken->last);
-  return fault_set(fault, STATUS_CORRUPT, NULL, "seq %" PRIu64 "%s: %s; run orbit-replay verify, then salvage", taken->seq, until, what);
+  return fault_set(fault, STATUS_CORRUPT, NULL, "seq %" PRIu64 "%s: %s; run orbit-replay verify, then salvage", taken->seq,
+                   until, what);
 }
 
 bool scan_peek(struct scan *scan, struct event *ret_header) {

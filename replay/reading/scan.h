@@ -1,5 +1,6 @@
-/* A walk over a log that is read as evidence: without liblmdb, so that damage anywhere ends no program; without a lock or a snapshot, so
- * that nothing is written, nobody is held up, and no page is pinned, however slowly its caller works. A bounded piece is in memory. */
+/* A walk over a log that is read as evidence: without liblmdb, so that damage anywhere ends no program; without a lock or a
+ * snapshot, so that nothing is written, nobody is held up, and no page is pinned, however slowly its caller works. A bounded
+ * piece is in memory. */
 #ifndef ORBIT_REPLAY_SCAN_H
 #define ORBIT_REPLAY_SCAN_H
 
@@ -31,9 +32,9 @@ uint64_t scan_seq_of_task(struct scan *scan, const struct id *task_id);
 
 /* From here on scan_next hands out first … last, rising; or last … first, falling. first > last: nothing. */
 void scan_range(struct scan *scan, uint64_t first, uint64_t last, bool backwards);
-/* The next event. Its spans live until the next call of scan_next, scan_peek or scan_range. END: no more. CORRUPT, FOREIGN: the fault
- * says which record is damaged (chain, header, body) or missing; the next call goes on behind it. UNAVAILABLE: a server commits
- * faster than it can be read; no more comes then. */
+/* The next event. Its spans live until the next call of scan_next, scan_peek or scan_range. END: no more. CORRUPT, FOREIGN: the
+ * fault says which record is damaged (chain, header, body) or missing; the next call goes on behind it. UNAVAILABLE: a server
+ * commits faster than it can be read; no more comes then. */
 enum status scan_next(struct scan *scan, struct event *ret_event, struct bytes *ret_record, struct fault *fault);
 /* The header alone of what scan_next would hand out; false: that has something to tell. For callers that drop most events. */
 bool scan_peek(struct scan *scan, struct event *ret_header);

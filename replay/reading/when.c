@@ -230,7 +230,8 @@ static bool take_span(const char **at, int64_t *ret_us) {
     else if (!take_unit(at, &unit)) return false;
     if (__builtin_mul_overflow(value, unit, &value) || __builtin_add_overflow(total, value, &total)) return false;
     /* a millionth of a unit at a time: exact for every unit of seconds and more */
-    if (__builtin_add_overflow(total, unit >= us_per_s ? fraction_us * (unit / us_per_s) : fraction_us * unit / us_per_s, &total))
+    if (__builtin_add_overflow(total, unit >= us_per_s ? fraction_us * (unit / us_per_s) : fraction_us * unit / us_per_s,
+                               &total))
       return false;
   }
   *ret_us = total;

@@ -7,14 +7,13 @@
 
 /* Reads one of these; white space around it does not matter:
  *   2026-09-17T03:12:04.5Z  2026-09-17T03:12+02:00  2026-09-17 03:12:04 UTC    an instant, whatever local is
- *   2026-09-17 03:12:04.5   2026-09-17 03:12   2026-09-17   03:12:04   03:12   on that calendar, or of today; a date may follow the
- *                                                                              name of its day (Thu 2026-09-17)
- *   now  today  yesterday  tomorrow                                            the last three at 00:00
- *   -2h  +90s  1 hour ago  2h 30min ago  3 days left                           from now
+ *   2026-09-17 03:12:04.5   2026-09-17 03:12   2026-09-17   03:12:04   03:12   on that calendar, or of today; a date may follow
+ * the name of its day (Thu 2026-09-17) now  today  yesterday  tomorrow                                            the last
+ * three at 00:00 -2h  +90s  1 hour ago  2h 30min ago  3 days left                           from now
  *   @1789614724.5                                                              seconds since 1970
  * Units: us ms s (sec, seconds …) m (min, minutes …) h (hr, hours …) d (days) w (weeks) M (months of 30.44 days) y (years of
- * 365.25 days). local: what names no zone is in the time zone of the process (TZ); else in UTC. False: none of these, or outside
- * the years of base/time_text.h. */
+ * 365.25 days). local: what names no zone is in the time zone of the process (TZ); else in UTC. False: none of these, or
+ * outside the years of base/time_text.h. */
 bool when_parse(const char *text, int64_t now_us, bool local, int64_t *ret_time_us);
 
 /* Now, by the wall clock. */

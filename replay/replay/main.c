@@ -60,11 +60,21 @@ static error_t take(int key, char *argument, struct argp_state *state) {
   struct parsing *parsing = state->input;
   struct request *request = &parsing->request;
   switch (key) {
-    case key_data: request->data = argument; break;
-    case key_at: take_position(state, "--at", argument, &request->at); break;
-    case key_from: take_position(state, "--from", argument, &request->from); break;
-    case key_to: take_position(state, "--to", argument, &request->to); break;
-    case key_chain_only: request->chain_only = true; break;
+    case key_data:
+      request->data = argument;
+      break;
+    case key_at:
+      take_position(state, "--at", argument, &request->at);
+      break;
+    case key_from:
+      take_position(state, "--from", argument, &request->from);
+      break;
+    case key_to:
+      take_position(state, "--to", argument, &request->to);
+      break;
+    case key_chain_only:
+      request->chain_only = true;
+      break;
     case 'o':
       if (!parse_output(argument, &request->output)) argp_error(state, "-o is text, json, jsonl or csv");
       break;
@@ -75,7 +85,8 @@ static error_t take(int key, char *argument, struct argp_state *state) {
           return 0;
         }
       if (parsing->row == NULL) argp_error(state, "there is no command \"%s\"", argument);
-      if (parsing->row->argument == NULL || request->argument != NULL) argp_error(state, "unexpected argument \"%s\"", argument);
+      if (parsing->row->argument == NULL || request->argument != NULL)
+        argp_error(state, "unexpected argument \"%s\"", argument);
       request->argument = argument;
       break;
     case ARGP_KEY_END:
@@ -84,7 +95,8 @@ static error_t take(int key, char *argument, struct argp_state *state) {
         argp_error(state, "%s needs %s", parsing->row->name, parsing->row->argument);
       if (request->data == NULL) argp_error(state, "--data DIR is missing");
       break;
-    default: return ARGP_ERR_UNKNOWN;
+    default:
+      return ARGP_ERR_UNKNOWN;
   }
   return 0;
 }

@@ -8,8 +8,8 @@ enum output { OUTPUT_TEXT = 1, OUTPUT_JSON, OUTPUT_JSONL, OUTPUT_CSV };
 
 /* The options of every subcommand; each says which it needs. */
 struct request {
-  const char *data;          /* --data, ORBIT_DATA */
-  const char *argument;      /* TASK, OUT or DIR */
+  const char *data;     /* --data, ORBIT_DATA */
+  const char *argument; /* TASK, OUT or DIR */
   struct position at, from, to;
   enum output output;
   bool chain_only;
@@ -18,8 +18,8 @@ struct request {
 typedef int subcommand(const struct request *request);
 subcommand replay_state, replay_queues, replay_diff, replay_stats, replay_verify, replay_salvage, replay_backup, replay_rebuild;
 
-/* Rows of a table: names once, then cells in their order; written as the output asks. Text columns are padded; everything is kept until
- * table_end. */
+/* Rows of a table: names once, then cells in their order; written as the output asks. Text columns are padded; everything is
+ * kept until table_end. */
 struct table {
   enum output output;
   const char *const *columns;

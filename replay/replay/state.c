@@ -71,7 +71,8 @@ static void queue_row(void *context, const struct queue *queue) {
 }
 
 int replay_queues(const struct request *request) {
-  static const char *const columns[] = {"queue_id", "paused", "WAITING", "LEASED", "RUNNING", "NEEDS_REVIEW", "SUCCEEDED", "FAILED", "CANCELLED"};
+  static const char *const columns[] = {"queue_id",     "paused",    "WAITING", "LEASED",   "RUNNING",
+                                        "NEEDS_REVIEW", "SUCCEEDED", "FAILED",  "CANCELLED"};
   struct journal *journal;
   struct folding folding;
   struct table table;

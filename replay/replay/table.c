@@ -46,10 +46,8 @@ static void put_json(struct buffer *out, const struct table *table, const char *
     if (i != 0) buffer_append_char(out, ',');
     json_write_string(out, bytes_text(table->columns[i]));
     buffer_append_char(out, ':');
-    if (table->numbers[i])
-      buffer_append_text(out, cells[i]);
-    else
-      json_write_string(out, bytes_text(cells[i]));
+    if (table->numbers[i]) buffer_append_text(out, cells[i]);
+    else json_write_string(out, bytes_text(cells[i]));
   }
   buffer_append_char(out, '}');
 }

@@ -38,7 +38,8 @@ void *guard_pages(unsigned long size, _Bool huge) {
 }
 
 void guard_huge(void *memory, unsigned long size) {
-  const uintptr_t page = UINT64_C(1) << 21, start = ((uintptr_t)memory + page - 1) & ~(page - 1), end = (uintptr_t)memory + size;
+  const uintptr_t page = UINT64_C(1) << 21, start = ((uintptr_t)memory + page - 1) & ~(page - 1),
+                  end = (uintptr_t)memory + size;
   if (end >= start + page) (void)madvise((void *)start, end - start, MADV_HUGEPAGE);
 }
 

@@ -117,16 +117,16 @@ enum {
 
   /* checkpoint (views/) */
   views_tables_max = 8,
-  checkpoint_batch_events = 65536,  /* folded into rows between two commits, rounded up to whole commits of the log */
-  checkpoint_chunk_entries = 4095,  /* receipts of one row: 16 whole pages with LMDB's page header */
-  checkpoint_interval_ms = 1000,    /* how often the follower looks for new events */
-  checkpoint_retry_ms = 30000,      /* after its disk failed it */
-  checkpoint_stop_ms_max = 10000,   /* how long a clean stop lets it catch up */
-  walker_depth_max = 32,                    /* levels of a tree in the file */
+  checkpoint_batch_events = 65536, /* folded into rows between two commits, rounded up to whole commits of the log */
+  checkpoint_chunk_entries = 4095, /* receipts of one row: 16 whole pages with LMDB's page header */
+  checkpoint_interval_ms = 1000,   /* how often the follower looks for new events */
+  checkpoint_retry_ms = 30000,     /* after its disk failed it */
+  checkpoint_stop_ms_max = 10000,  /* how long a clean stop lets it catch up */
+  walker_depth_max = 32,           /* levels of a tree in the file */
   walker_page_bytes_min = 512,
   walker_page_bytes_max = 32 * 1024,
-  walker_tries_max = 1000,                  /* new snapshots without an event between them */
-  walker_scan_pages = 64,                   /* read at once by the scan for lost pages */
+  walker_tries_max = 1000, /* new snapshots without an event between them */
+  walker_scan_pages = 64,  /* read at once by the scan for lost pages */
 };
 
 static const uint64_t task_timeout_ms_max = 2592000000U; /* 30 days */

@@ -28,7 +28,7 @@ struct id json_digest(struct json *json, uint32_t token, struct buffer *scratch)
  * documents' digests. */
 struct id submit_digest(const struct submit_command *command, const struct id *payload_digest);
 struct id finish_digest(const struct attempt_ref *ref, const struct report *report, const struct id *details_digest,
-                        const struct id *result_digest); /* message_id is no part of it; NULL digests: absent */
+                        const struct id *result_digest);     /* message_id is no part of it; NULL digests: absent */
 struct id attempt_ref_digest(const struct attempt_ref *ref); /* start, release: task, attempt and epoch */
 struct id cancel_digest(const struct cancel_command *command);
 struct id review_digest(const struct review_command *command);

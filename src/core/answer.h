@@ -16,15 +16,15 @@
 struct worker_result {
   bool applied;
   bool deduplicated;
-  bool evidence;               /* disposition EVIDENCE */
-  enum decision disposition;   /* of an applied report or release; DECISION_NONE else */
-  bool has_task;               /* task fields are given */
+  bool evidence;             /* disposition EVIDENCE */
+  enum decision disposition; /* of an applied report or release; DECISION_NONE else */
+  bool has_task;             /* task fields are given */
   struct id task_id;
   enum task_state task_state;
   uint64_t task_revision;
-  int64_t available_at;        /* WAITING only; 0 else */
+  int64_t available_at; /* WAITING only; 0 else */
   bool lease_active;
-  int64_t lease_expires_at;    /* when active */
+  int64_t lease_expires_at; /* when active */
 };
 
 /* One attempt that an instance still holds, for worker.welcome. */
@@ -53,7 +53,7 @@ struct answer_list {
     struct application *applications;
     struct credential *credentials; /* queue_ids is NULL: read them from the event at config_seq */
     struct id *namespaces;
-    uint64_t *seqs;                 /* audit.recorded */
+    uint64_t *seqs; /* audit.recorded */
     void *rows;
   } of;
   int64_t *oldest_waiting_at; /* queues, by row (0: none waits); owned by the ticket (free) */
@@ -73,13 +73,13 @@ struct namespace_made {
 struct metrics; /* engine/metrics.h; owned by the ticket (free) */
 
 struct answer {
-  enum status status;    /* OK, or what `fault` says */
-  bool created;          /* a write took effect now (201); false with OK: read, or repeat */
+  enum status status; /* OK, or what `fault` says */
+  bool created;       /* a write took effect now (201); false with OK: read, or repeat */
   bool deduplicated;
-  struct id audit_id;    /* zero: none */
-  bool applied;          /* cancel */
+  struct id audit_id;        /* zero: none */
+  bool applied;              /* cancel */
   int64_t oldest_waiting_at; /* GET_QUEUE; 0: none waits */
-  struct id source_task_id; /* retry */
+  struct id source_task_id;  /* retry */
   union {
     struct task task;            /* SUBMIT, GET_TASK, CANCEL, REVIEW, RETRY: as it stood then */
     struct worker_result worker; /* START, RENEW, FINISH, RELEASE */
@@ -87,12 +87,12 @@ struct answer {
     uint64_t position;           /* GET_LOG_STATE: seq of the last durable event */
     struct queue queue;          /* QUEUE_…, GET_QUEUE */
     struct application application;
-    struct credential credential; /* queue_ids is NULL, as in lists */
+    struct credential credential;         /* queue_ids is NULL, as in lists */
     struct namespace_made namespace_made; /* NAMESPACE_CREATE */
     struct answer_list list;
     struct metrics *metrics;
   } as;
-  struct fault fault;    /* when status is not OK */
+  struct fault fault; /* when status is not OK */
 };
 
 /* One submission of a batch. An answer whose status is not OK already was refused by whoever read it, and is not decided. */
@@ -106,7 +106,7 @@ struct task_document {
   struct task task;
   struct event_task_accepted accepted;
   struct bytes error_code, error_message, error_details; /* data NULL: absent */
-  struct bytes result;                                    /* data NULL: absent */
+  struct bytes result;                                   /* data NULL: absent */
 };
 
 /* One attempt as history shows it. Spans belong to log records. */
@@ -121,12 +121,12 @@ struct attempt_document {
   int64_t lease_expires_at; /* as granted */
   int64_t started_at;       /* 0: no start grant */
   int64_t attempt_deadline_at;
-  int64_t finished_at;      /* 0: goes on */
-  enum ended_by ended_by;   /* NONE while it goes on, REPORT is not shown */
-  enum outcome outcome;     /* NONE: no report */
+  int64_t finished_at;    /* 0: goes on */
+  enum ended_by ended_by; /* NONE while it goes on, REPORT is not shown */
+  enum outcome outcome;   /* NONE: no report */
   bool retryable;
   struct bytes error_code, error_message, error_details, result;
-  enum decision decision;   /* NONE while it goes on */
+  enum decision decision; /* NONE while it goes on */
   bool has_delay;
   uint64_t delay_ms;
   int64_t next_available_at; /* 0: none */

@@ -73,7 +73,8 @@ enum status decide_retry(const struct task *task, const struct event_task_accept
 
 /* Administration (decide_admin.c). Each appends the object's event and an audit.recorded. The object named in the command
  * exists and is in reach; name is the present one, for changes that do not give one. STATE_CONFLICT: the revision differs, or
- * (pause, resume) it is so already. INVALID_ARGUMENT: a new credential that expires in the past. New objects get env->new_id. */
+ * (pause, resume) it is so already. INVALID_ARGUMENT: a new credential that expires in the past. New objects get env->new_id.
+ */
 enum status decide_namespace_create(const struct command *command, const struct decide_env *env, struct event_list *list,
                                     struct fault *fault);
 enum status decide_application(const struct application *application, struct bytes name, const struct command *command,
@@ -88,7 +89,8 @@ enum status decide_credential(const struct credential *credential, const struct 
 int64_t rate_next_us(const struct queue *queue);
 /* rate_at after a lease at time_us. */
 int64_t rate_after_us(const struct queue *queue, int64_t time_us);
-/* rate_at after the queue was given this rate at time_us: what the rate before it owed is a full burst of this one at the most. */
+/* rate_at after the queue was given this rate at time_us: what the rate before it owed is a full burst of this one at the most.
+ */
 int64_t rate_changed_us(const struct queue *queue, int64_t time_us);
 
 #endif

@@ -13,25 +13,25 @@
 /* What happened, reported with authority or observed by Orbit. */
 enum fact {
   FACT_SUCCEEDED = 1,
-  FACT_FAILED,           /* retryable=false */
+  FACT_FAILED, /* retryable=false */
   FACT_FAILED_RETRYABLE,
-  FACT_UNKNOWN,          /* reported, or a granted attempt ended without a report */
-  FACT_CANCELLED,        /* confirmed after a cancel request */
-  FACT_LEASE_EXPIRED,    /* before the start grant */
-  FACT_RELEASED,         /* before the start grant, by its worker */
-  FACT_WAITING_EXPIRED,  /* a waiting task reached a deadline */
-  FACT_CANCEL,           /* a cancel request ends a waiting task, or a leased one that had no start grant */
+  FACT_UNKNOWN,         /* reported, or a granted attempt ended without a report */
+  FACT_CANCELLED,       /* confirmed after a cancel request */
+  FACT_LEASE_EXPIRED,   /* before the start grant */
+  FACT_RELEASED,        /* before the start grant, by its worker */
+  FACT_WAITING_EXPIRED, /* a waiting task reached a deadline */
+  FACT_CANCEL,          /* a cancel request ends a waiting task, or a leased one that had no start grant */
 };
 
 struct decision_input {
   enum fact fact;
   enum recovery_safety recovery_safety;
-  bool effect_uncertain;   /* so far */
+  bool effect_uncertain; /* so far */
   bool cancel_requested;
-  uint32_t attempt_count;  /* claims consumed, this one included */
+  uint32_t attempt_count; /* claims consumed, this one included */
   uint32_t max_attempts;
   uint64_t initial_delay_ms, max_delay_ms;
-  struct id attempt_id;    /* draws the jitter; unused where no attempt ended */
+  struct id attempt_id; /* draws the jitter; unused where no attempt ended */
   int64_t deadline_at;
   int64_t start_deadline_at; /* 0: none */
   int64_t now_us;
@@ -41,7 +41,7 @@ struct decision_result {
   enum task_state state;
   enum decision decision;
   bool effect_uncertain;
-  bool has_delay;            /* a retry was considered: delay and next time were computed */
+  bool has_delay; /* a retry was considered: delay and next time were computed */
   uint64_t delay_ms;
   int64_t next_available_at; /* now + delay */
 };

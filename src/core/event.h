@@ -44,7 +44,10 @@ struct event_common {
 #define COMMON(key, type, name, presence, doc)
 #define EVENT(number, name, text, version, doc) struct event_##name {
 #define FIELD(key, type, name, presence, doc) EVENT_TYPE_##type name;
-#define EVENT_END(name) char end_of_##name[1]; };
+#define EVENT_END(name)  \
+  char end_of_##name[1]; \
+  }                      \
+  ;
 #include "events.def"
 #undef EVENT
 #undef FIELD
@@ -65,12 +68,12 @@ struct event {
   enum event_type type;
   uint16_t version;
   bool last_of_commit;
-  uint32_t offset;    /* seq - seq of the first event of its commit */
-  uint64_t seq;       /* 1, 2, 3 … */
-  uint64_t prev;      /* the previous event of the same stream; 0: none */
-  int64_t time_us;    /* of its commit */
-  struct id stream;   /* the object it belongs to */
-  uint64_t chain;     /* set by the journal */
+  uint32_t offset;  /* seq - seq of the first event of its commit */
+  uint64_t seq;     /* 1, 2, 3 … */
+  uint64_t prev;    /* the previous event of the same stream; 0: none */
+  int64_t time_us;  /* of its commit */
+  struct id stream; /* the object it belongs to */
+  uint64_t chain;   /* set by the journal */
   struct event_common common;
   union {
 #define EVENT(number, name, text, version, doc) struct event_##name name;
@@ -91,9 +94,9 @@ struct event_list {
   char scratch[event_list_scratch_bytes];
 };
 
-const char *event_type_text(enum event_type type);      /* "task.accepted"; "" for unknown numbers */
+const char *event_type_text(enum event_type type); /* "task.accepted"; "" for unknown numbers */
 bool event_type_parse(struct bytes text, enum event_type *ret_type);
-uint16_t event_type_version(enum event_type type);      /* current version; 0 for unknown numbers */
+uint16_t event_type_version(enum event_type type); /* current version; 0 for unknown numbers */
 
 /* Appends an event of this type, zeroed but for type, version, stream and common; never fails (the bound is asserted). */
 struct event *event_list_add(struct event_list *list, enum event_type type, const struct id *stream,

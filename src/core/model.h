@@ -27,15 +27,15 @@ struct credential {
   uint64_t permissions;     /* bits, as granted (not expanded) */
   int64_t expires_at;       /* 0: never */
   uint64_t revision;
-  uint64_t config_seq;      /* credential.created: the name */
-  struct id *queue_ids;     /* owned by the container; NULL: every queue of the namespace */
+  uint64_t config_seq;  /* credential.created: the name */
+  struct id *queue_ids; /* owned by the container; NULL: every queue of the namespace */
   uint32_t queue_count;
   bool revoked;
   uint8_t token_hash[token_hash_bytes];
 };
 
 struct queue_rate {
-  uint64_t tasks;  /* 0: no rate */
+  uint64_t tasks; /* 0: no rate */
   uint64_t per_ms;
   uint64_t burst;
 };
@@ -49,10 +49,10 @@ struct queue {
   uint64_t key_concurrency;
   struct queue_rate rate;
   uint64_t lease_ms;
-  uint64_t config_seq;     /* queue.created or .changed: the name */
+  uint64_t config_seq; /* queue.created or .changed: the name */
   bool paused;
   uint64_t counts[TASK_ENUM_END]; /* projection: tasks by state */
-  int64_t rate_at;         /* projection: GCRA's theoretical arrival time, µs; moved by task.leased */
+  int64_t rate_at;                /* projection: GCRA's theoretical arrival time, µs; moved by task.leased */
 };
 
 /* The current claim of a task; id zero when nobody holds it. number is task.attempt_count, epoch is task.epoch. */
@@ -61,9 +61,9 @@ struct attempt {
   struct id instance_id;
   struct id application_id; /* of the worker */
   int64_t leased_at;
-  int64_t lease_until;      /* folded: as granted, as judged at the start grant, or as given back by node.started */
-  int64_t live_until;       /* lease_until plus renewals; memory only, no part of any digest */
-  int64_t started_at;       /* 0: no start grant */
+  int64_t lease_until;         /* folded: as granted, as judged at the start grant, or as given back by node.started */
+  int64_t live_until;          /* lease_until plus renewals; memory only, no part of any digest */
+  int64_t started_at;          /* 0: no start grant */
   int64_t attempt_deadline_at; /* 0: no start grant */
   uint32_t lease_ms;
 };
@@ -76,11 +76,11 @@ struct task {
   uint64_t result_seq;   /* terminal with a result: the attempt.result or task.reviewed; else 0 */
   uint64_t epoch;        /* of the newest claim; 0 before the first */
   int64_t created_at;
-  int64_t updated_at;    /* of the last revision */
+  int64_t updated_at; /* of the last revision */
   int64_t available_at;
   int64_t start_deadline_at; /* 0: none */
   int64_t deadline_at;
-  int64_t completed_at;      /* 0: not terminal */
+  int64_t completed_at;        /* 0: not terminal */
   int64_t cancel_requested_at; /* 0: none on record */
   struct attempt attempt;
   uint32_t queue;       /* index in the container, set by the fold's owner */
@@ -96,7 +96,7 @@ struct task {
   uint8_t state;           /* enum task_state */
   uint8_t recovery_safety; /* enum recovery_safety */
   uint8_t priority;
-  uint8_t ended_as;        /* enum attempt_state: how the attempt ended whose decision comes next in this commit; else NONE */
+  uint8_t ended_as; /* enum attempt_state: how the attempt ended whose decision comes next in this commit; else NONE */
   bool effect_uncertain;
   bool retried;   /* it has its one direct successor */
   bool scheduled; /* made by a schedule */
@@ -108,7 +108,8 @@ bool task_state_holds_lease(enum task_state state);
 /* The time at which Orbit must act on the task by itself if nothing else happens (lease, attempt timeout, deadlines, and
  * for a waiting task that is not yet due its available_at); INT64_MAX for a task that waits for people or is over. */
 int64_t task_next_timer(const struct task *task, int64_t now_us);
-/* The first bound of the present lease: its end, or the attempt's or the task's, whichever is earliest. The task holds a lease. */
+/* The first bound of the present lease: its end, or the attempt's or the task's, whichever is earliest. The task holds a lease.
+ */
 int64_t task_lease_bound(const struct task *task);
 /* True when the attempt has authority at now: the task holds a lease, started or not, and no bound of it has come. */
 bool task_lease_is_live(const struct task *task, int64_t now_us);

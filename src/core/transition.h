@@ -10,10 +10,10 @@
 #include "core/words.h"
 
 struct transition {
-  enum task_state from;   /* TASK_NONE: the task does not exist yet */
+  enum task_state from; /* TASK_NONE: the task does not exist yet */
   enum event_type event;
   enum task_state to;
-  bool raises_revision;    /* by one; a cancel request that finds another on record does not */
+  bool raises_revision; /* by one; a cancel request that finds another on record does not */
 };
 
 /* The rows, `count` of them; static. */

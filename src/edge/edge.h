@@ -20,8 +20,8 @@ struct edge {
   char version[32];
   char worker_url[256]; /* ws://host:port/v1/worker */
   struct id node_id;
-  bool metrics_open;    /* /metrics needs no token */
-  struct log log; /* set once, before any thread */
+  bool metrics_open; /* /metrics needs no token */
+  struct log log;    /* set once, before any thread */
 };
 
 /* Engine time when ready, wall time before. */

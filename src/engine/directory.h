@@ -1,5 +1,5 @@
-/* Who is who, for the edge: the credentials that are in force, published by the engine after each commit that changes one, so that
- * a token is judged before a body is read. Thread-safe. */
+/* Who is who, for the edge: the credentials that are in force, published by the engine after each commit that changes one, so
+ * that a token is judged before a body is read. Thread-safe. */
 #ifndef ORBIT_ENGINE_DIRECTORY_H
 #define ORBIT_ENGINE_DIRECTORY_H
 
@@ -17,12 +17,12 @@ void directory_free(struct directory *directory);
 /* Engine: puts or replaces the credential (by id). application_disabled: its application is disabled. */
 void directory_put(struct directory *directory, const struct credential *credential, bool application_disabled);
 
-/* The principal behind a bearer token. UNAUTHENTICATED: unknown, revoked, expired at now_us, or application disabled; the message
- * does not tell which. Found by the token's hash and compared in constant time. */
+/* The principal behind a bearer token. UNAUTHENTICATED: unknown, revoked, expired at now_us, or application disabled; the
+ * message does not tell which. Found by the token's hash and compared in constant time. */
 enum status directory_authenticate(struct directory *directory, struct bytes token, int64_t now_us,
                                    struct principal *ret_principal, struct fault *fault);
-/* OK, or UNAUTHENTICATED once the credential is not in force any more, or has another token than the one that was judged (for open
- * worker channels). */
+/* OK, or UNAUTHENTICATED once the credential is not in force any more, or has another token than the one that was judged (for
+ * open worker channels). */
 enum status directory_check(struct directory *directory, const struct principal *who, int64_t now_us);
 /* Rises whenever a credential in force stops being so, or changes, by an event (not by time). */
 uint64_t directory_generation(struct directory *directory);

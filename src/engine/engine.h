@@ -1,5 +1,5 @@
-/* The engine: the one writer. A tick takes tickets from the mailbox, reads the clock once, expires what is due, looks up receipts,
- * decides, stages, folds, dispatches, commits once, and only then hands all answers back. */
+/* The engine: the one writer. A tick takes tickets from the mailbox, reads the clock once, expires what is due, looks up
+ * receipts, decides, stages, folds, dispatches, commits once, and only then hands all answers back. */
 #ifndef ORBIT_ENGINE_ENGINE_H
 #define ORBIT_ENGINE_ENGINE_H
 
@@ -14,8 +14,8 @@
 struct engine;
 
 struct engine_options {
-  uint64_t id_seed;     /* for ids of new objects */
-  const char *version;  /* goes into node.started */
+  uint64_t id_seed;    /* for ids of new objects */
+  const char *version; /* goes into node.started */
 };
 
 /* Takes over the replayed state (owned by the engine from here on). Appends nothing yet. */
@@ -27,14 +27,14 @@ enum status engine_start(struct engine *engine, int64_t now_us, struct fault *fa
 /* Appends node.stopped. */
 enum status engine_finish(struct engine *engine, int64_t now_us, const char *reason, struct fault *fault);
 
-/* One tick at this time. OK: *ret_next_us is when the next timer comes (INT64_MAX: none) and *ret_busy tells that more work waits
- * right now. Any other status: the commit failed, nothing of the tick was answered, the process must stop. */
+/* One tick at this time. OK: *ret_next_us is when the next timer comes (INT64_MAX: none) and *ret_busy tells that more work
+ * waits right now. Any other status: the commit failed, nothing of the tick was answered, the process must stop. */
 enum status engine_tick(struct engine *engine, int64_t now_us, int64_t *ret_next_us, bool *ret_busy, struct fault *fault);
 
 /* ---- any thread ---- */
 
-/* Puts the ticket in the mailbox. UNAVAILABLE (nothing was taken; retry_after_ms in the fault): the mailbox is full, or the engine
- * is stopping and the command is not one that drains. OK: the ticket comes back through ticket->home. */
+/* Puts the ticket in the mailbox. UNAVAILABLE (nothing was taken; retry_after_ms in the fault): the mailbox is full, or the
+ * engine is stopping and the command is not one that drains. OK: the ticket comes back through ticket->home. */
 enum status engine_submit(struct engine *engine, struct ticket *ticket, struct fault *fault);
 struct directory *engine_directory(struct engine *engine);
 /* Refuse new submissions and stop dispatch from now on; start, renew, finish, release and reads still pass. */
@@ -45,7 +45,8 @@ void engine_drain(struct engine *engine);
 /* Runs ticks until engine_stop, on the calling thread. Same status as engine_tick. */
 enum status engine_run(struct engine *engine, struct fault *fault);
 void engine_stop(struct engine *engine); /* any thread, also from a signal handler */
-/* Engine's time now: max(wall, last event) at start plus monotonic since, slewed towards the wall by at most 1/1000. Any thread. */
+/* Engine's time now: max(wall, last event) at start plus monotonic since, slewed towards the wall by at most 1/1000. Any
+ * thread. */
 int64_t engine_now_us(struct engine *engine);
 
 #endif

@@ -27,28 +27,28 @@ struct mail {
 
 struct outbox;
 
-/* A command under way. Owned by the edge thread that made it; while the engine has it (from engine_submit until it comes back in
- * the outbox) the edge must not touch it, nor anything that the command's spans point at. */
+/* A command under way. Owned by the edge thread that made it; while the engine has it (from engine_submit until it comes back
+ * in the outbox) the edge must not touch it, nor anything that the command's spans point at. */
 struct ticket {
   struct mail mail;
-  struct outbox *home;   /* where it comes back */
+  struct outbox *home; /* where it comes back */
   struct command command;
-  struct answer answer;  /* filled by the engine */
+  struct answer answer;        /* filled by the engine */
   struct session_gauge *gauge; /* HELLO only */
-  void *owner;           /* the edge's: a connection or a session */
-  int64_t entered_us;    /* monotonic, set by engine_submit: for latency metrics */
+  void *owner;                 /* the edge's: a connection or a session */
+  int64_t entered_us;          /* monotonic, set by engine_submit: for latency metrics */
 };
 
 /* Something that Orbit tells a worker by itself. Made by the engine; the channel frees it with push_free. */
 struct push {
   struct mail mail;
   uint64_t session;
-  struct task task;          /* ASSIGN: snapshot as of the claim */
+  struct task task; /* ASSIGN: snapshot as of the claim */
   struct id task_id, attempt_id;
-  enum ended_by ended_by;    /* ENDED */
-  uint16_t close_code;       /* CLOSE: 4001, 1008 … */
-  size_t weight;             /* ASSIGN: what the gauge was raised by */
-  struct bytes reason;       /* CANCEL, CLOSE: text behind the push, same allocation */
+  enum ended_by ended_by; /* ENDED */
+  uint16_t close_code;    /* CLOSE: 4001, 1008 … */
+  size_t weight;          /* ASSIGN: what the gauge was raised by */
+  struct bytes reason;    /* CANCEL, CLOSE: text behind the push, same allocation */
 };
 struct push *push_new(enum mail_kind kind, uint64_t session, struct bytes reason);
 void push_free(struct push *push);

@@ -14,12 +14,12 @@
 struct journal;
 
 struct journal_options {
-  uint64_t map_bytes;      /* the one reservation; 0: log_map_bytes_default */
-  uint64_t reserve_bytes;  /* room held ahead of the log; 0: log_reserve_step_bytes */
-  bool read_only;          /* for offline tools: no lock, no directory made, nothing written but LMDB's reader table */
-  bool create;             /* make the directories and genesis when there is none (init); else NOT_FOUND */
-  struct bytes genesis;    /* with create: the genesis of another copy of the same log, to be taken over (salvage, simulation),
-                              as journal_genesis gave it; data NULL: a new one */
+  uint64_t map_bytes;     /* the one reservation; 0: log_map_bytes_default */
+  uint64_t reserve_bytes; /* room held ahead of the log; 0: log_reserve_step_bytes */
+  bool read_only;         /* for offline tools: no lock, no directory made, nothing written but LMDB's reader table */
+  bool create;            /* make the directories and genesis when there is none (init); else NOT_FOUND */
+  struct bytes genesis;   /* with create: the genesis of another copy of the same log, to be taken over (salvage, simulation),
+                             as journal_genesis gave it; data NULL: a new one */
 };
 
 /* Opens DATA/log. The process may hold one journal of a directory at a time.
@@ -38,14 +38,14 @@ int64_t journal_created_us(const struct journal *journal);
 struct id journal_node_id(const struct journal *journal); /* DATA/node.id, made at creation */
 /* The bytes of genesis as they stand in the log, secret included; borrowed until close. */
 struct bytes journal_genesis(const struct journal *journal);
-bool journal_was_clean(const struct journal *journal);    /* the mark as found at open; it is taken away at the first commit */
+bool journal_was_clean(const struct journal *journal); /* the mark as found at open; it is taken away at the first commit */
 
 /* ---- Writing: one thread ---- */
 
 /* The events of one commit while it is being made, then a value. Owned by the caller; reuse with commit_reset. */
 struct commit {
-  struct buffer records;   /* encoded records, one behind the other */
-  uint32_t *ends;          /* end offset of each record in `records` */
+  struct buffer records; /* encoded records, one behind the other */
+  uint32_t *ends;        /* end offset of each record in `records` */
   uint32_t count, capacity;
   uint64_t first_seq;
   int64_t time_us;
@@ -60,20 +60,20 @@ enum status commit_add(struct commit *commit, struct event *event);
 /* The record of seq, if it is in this commit (not yet sealed): a span valid until the next change. data NULL: not here. */
 struct bytes commit_record(const struct commit *commit, uint64_t seq);
 
-/* Seals the chain, writes all records in one transaction, syncs once. After OK everything in it is durable. After any other status
- * memory may be ahead of the log: the caller must stop the process and acknowledge nothing. An empty commit is OK and does
- * nothing. NO_SPACE, IO_ERROR, CORRUPT. */
+/* Seals the chain, writes all records in one transaction, syncs once. After OK everything in it is durable. After any other
+ * status memory may be ahead of the log: the caller must stop the process and acknowledge nothing. An empty commit is OK and
+ * does nothing. NO_SPACE, IO_ERROR, CORRUPT. */
 enum status journal_commit(struct journal *journal, struct commit *commit, struct fault *fault);
-uint64_t journal_last_seq(const struct journal *journal);   /* of the last durable event; 0: empty */
+uint64_t journal_last_seq(const struct journal *journal);    /* of the last durable event; 0: empty */
 uint64_t journal_first_chain(const struct journal *journal); /* the chain before seq 1, from genesis */
-uint64_t journal_last_chain(const struct journal *journal); /* empty: the chain that genesis starts, a mark of this very log */
+uint64_t journal_last_chain(const struct journal *journal);  /* empty: the chain that genesis starts, a mark of this very log */
 int64_t journal_last_time_us(const struct journal *journal); /* 0: empty */
 
-/* Holds room for bytes more of records (with LMDB's overhead) before anything is decided: extends the file with written zeroes by
- * reserve steps, between commits. OK, or NO_SPACE with nothing changed: then only what must be reported, cancelled or reviewed
- * may still be committed, out of the reserve: about half of reserve_bytes is left then. Cheap when the room is there already;
- * else it writes and syncs 1 MiB, or as much as is missing when less than half of the reserve is left. IO_ERROR: the disk is
- * broken, as after a failed commit. */
+/* Holds room for bytes more of records (with LMDB's overhead) before anything is decided: extends the file with written zeroes
+ * by reserve steps, between commits. OK, or NO_SPACE with nothing changed: then only what must be reported, cancelled or
+ * reviewed may still be committed, out of the reserve: about half of reserve_bytes is left then. Cheap when the room is there
+ * already; else it writes and syncs 1 MiB, or as much as is missing when less than half of the reserve is left. IO_ERROR: the
+ * disk is broken, as after a failed commit. */
 enum status journal_reserve(struct journal *journal, uint64_t bytes);
 /* Whether bytes of records fit into the room that is held already: for what goes into the reserve after NO_SPACE. No I/O. */
 bool journal_fits(const struct journal *journal, uint64_t bytes);

@@ -21,8 +21,8 @@ struct search {
   struct search_page *pages; /* by first, then by last */
   size_t count, capacity;
   uint64_t file_pages; /* now; the snapshot may be older */
-  uint64_t span_max; /* the largest last - first */
-  uint8_t *page;     /* the one that was looked at last */
+  uint64_t span_max;   /* the largest last - first */
+  uint8_t *page;       /* the one that was looked at last */
   uint64_t number;
   uint8_t *value; /* a record in pages of its own */
   uint8_t genesis[genesis_record_bytes];
@@ -147,7 +147,7 @@ static enum status pages_look(struct walker *walker, struct search *search, uint
 enum status walker_scan(struct walker *walker, struct fault *fault) {
   struct stat found;
   if (fstat(walker->file, &found) != 0) return journal_fault(fault, errno, walker->path, "cannot look at it");
-    struct search *search = guard_calloc(1, sizeof *search);
+  struct search *search = guard_calloc(1, sizeof *search);
   search_free(walker->search);
   walker->search = search;
   search->file_pages = (uint64_t)found.st_size / walker->page_bytes;

@@ -44,7 +44,8 @@ static const struct option_row {
      offsetof(struct config, accept_future_log), 0, 0, false},
     {"allow-plain-text", "ORBIT_ALLOW_PLAIN_TEXT", NULL, "listen without TLS on addresses that are not loopback", OPTION_FLAG,
      offsetof(struct config, allow_plain_text), 0, 0, false},
-    {"metrics-open", "ORBIT_METRICS_OPEN", NULL, "answer /metrics without a token", OPTION_FLAG, offsetof(struct config, metrics_open), 0, 0, false},
+    {"metrics-open", "ORBIT_METRICS_OPEN", NULL, "answer /metrics without a token", OPTION_FLAG,
+     offsetof(struct config, metrics_open), 0, 0, false},
     {"checkpoint", "ORBIT_CHECKPOINT", "BOOLEAN", "keep a checkpoint in DATA/views, and start from it (true)", OPTION_FLAG,
      offsetof(struct config, checkpoint), 0, 0, false},
     {"check", NULL, NULL, "judge the configuration and stop", OPTION_FLAG, offsetof(struct config, check), 0, 0, true},
@@ -192,9 +193,11 @@ static void parse_flags(int argc, char **argv, struct flags *flags) {
 }
 
 enum status config_read(int argc, char **argv, struct config *ret_config, struct fault *fault) {
-  struct config config = {
-      .listen = "127.0.0.1:8080", .worker_listen = "127.0.0.1:8081", .log_format = "auto", .map_size = log_map_bytes_default,
-      .checkpoint = true};
+  struct config config = {.listen = "127.0.0.1:8080",
+                          .worker_listen = "127.0.0.1:8081",
+                          .log_format = "auto",
+                          .map_size = log_map_bytes_default,
+                          .checkpoint = true};
   struct flags flags = {.config = getenv("ORBIT_CONFIG")};
   parse_flags(argc, argv, &flags);
   enum status status = flags.config != NULL ? read_file(&config, flags.config, fault) : STATUS_OK;

@@ -27,7 +27,8 @@ void history_free(struct history *history);
 enum status history_event(struct history *history, struct record_source source, uint64_t seq, struct event *ret_event);
 
 /* The seqs of the events of one object's stream, oldest first, up to and with seq (whatever the object is). *ret_seqs is owned
- * by history and valid until its next walk (history_event is none). NOT_FOUND: no such record. CORRUPT: the chain is broken. NO_MEMORY. */
+ * by history and valid until its next walk (history_event is none). NOT_FOUND: no such record. CORRUPT: the chain is broken.
+ * NO_MEMORY. */
 enum status history_chain(struct history *history, struct record_source source, uint64_t seq, const uint64_t **ret_seqs,
                           size_t *ret_count);
 

@@ -1,5 +1,5 @@
-/* A hash index from 64-bit keys to 64-bit values, several values a key allowed: who looks up compares the object behind the value.
- * Open addressing; grows a few slots at a time, so that no insertion ever pays for all. */
+/* A hash index from 64-bit keys to 64-bit values, several values a key allowed: who looks up compares the object behind the
+ * value. Open addressing; grows a few slots at a time, so that no insertion ever pays for all. */
 #ifndef ORBIT_STATE_INDEX_H
 #define ORBIT_STATE_INDEX_H
 
@@ -19,9 +19,9 @@ struct index_table {
 };
 
 struct index {
-  struct index_table now;  /* takes insertions */
-  struct index_table old;  /* being moved over; slots NULL when none is */
-  size_t moved;            /* slots of old that were moved */
+  struct index_table now; /* takes insertions */
+  struct index_table old; /* being moved over; slots NULL when none is */
+  size_t moved;           /* slots of old that were moved */
   uint64_t count;
 };
 

@@ -1,5 +1,5 @@
-/* The projections: everything that Orbit knows, folded from the log and from nothing else. In memory; texts and documents stay in
- * the log and are pointed at by seq. One thread at a time; no locks. */
+/* The projections: everything that Orbit knows, folded from the log and from nothing else. In memory; texts and documents stay
+ * in the log and are pointed at by seq. One thread at a time; no locks. */
 #ifndef ORBIT_STATE_STATE_H
 #define ORBIT_STATE_STATE_H
 
@@ -49,7 +49,8 @@ void state_each_queue(const struct state *state, void (*visit)(void *context, co
 uint32_t state_queue_count(const struct state *state);
 uint64_t state_task_count(const struct state *state);
 
-/* The receipt of an operation identity: the event that carries it, decoded (spans as history_event says). END: none. CORRUPT. */
+/* The receipt of an operation identity: the event that carries it, decoded (spans as history_event says). END: none. CORRUPT.
+ */
 enum status state_receipt(const struct state *state, const struct id *identity, struct history *history,
                           struct record_source source, struct event *ret_event);
 
@@ -61,18 +62,19 @@ void state_renew(struct state *state, struct task *task, int64_t live_until);
 int64_t state_timer_next(const struct state *state);
 /* The task whose timer has come at now; 0: none. It stays until its state changes or state_timer_settle puts it off. */
 uint32_t state_timer_due(const struct state *state, int64_t now_us);
-/* The task's timer has come and no event followed from it: a waiting task that is due now stands in the ready order from here on. */
+/* The task's timer has come and no event followed from it: a waiting task that is due now stands in the ready order from here
+ * on. */
 void state_timer_settle(struct state *state, uint32_t number, int64_t now_us);
 
 /* ---- Ready order: tasks of one queue with one handler and version make a bucket ---- */
 
 struct bucket {
   uint32_t number;
-  uint32_t queue;             /* number of its queue */
+  uint32_t queue;                        /* number of its queue */
   struct bytes handler, handler_version; /* owned */
-  uint32_t ready;             /* tasks that stand ready */
-  uint32_t unfinished;        /* tasks that point here */
-  uint32_t served;            /* worker groups that offer it; kept by the engine */
+  uint32_t ready;                        /* tasks that stand ready */
+  uint32_t unfinished;                   /* tasks that point here */
+  uint32_t served;                       /* worker groups that offer it; kept by the engine */
 };
 
 /* The bucket of a queue and handler, made when it is not there: the caller holds it by raising served. 0: no such queue. */
@@ -81,8 +83,8 @@ struct bucket *state_bucket_at(const struct state *state, uint32_t number);
 struct queue *state_bucket_queue(const struct state *state, const struct bucket *bucket);
 /* The engine lets go of the bucket (served was lowered): freed when nothing points at it. */
 void state_bucket_release(struct state *state, uint32_t number);
-/* The first ready task of the bucket whose concurrency key is free; 0: none. Tasks in front of it whose key is held are put aside until
- * the key is free. */
+/* The first ready task of the bucket whose concurrency key is free; 0: none. Tasks in front of it whose key is held are put
+ * aside until the key is free. */
 uint32_t state_bucket_first(struct state *state, uint32_t number);
 /* Order of ready tasks: priority high to low, available_at; ties by id. */
 int64_t state_ready_key(const struct state *state, uint32_t task_number);
@@ -91,9 +93,9 @@ uint64_t state_ready_count(const struct state *state);
 
 /* ---- Lists ---- */
 
-/* Newest first, behind after (zero: from the newest). Only tasks of the namespace in queues that the credential reaches. Looks at a bounded
- * number of tasks a call: *ret_list may hold fewer rows than the limit and yet say that more follow. INVALID_ARGUMENT: after is no task.
- * CORRUPT. ret_list->of.tasks is allocated (free). */
+/* Newest first, behind after (zero: from the newest). Only tasks of the namespace in queues that the credential reaches. Looks
+ * at a bounded number of tasks a call: *ret_list may hold fewer rows than the limit and yet say that more follow.
+ * INVALID_ARGUMENT: after is no task. CORRUPT. ret_list->of.tasks is allocated (free). */
 enum status state_list_tasks(const struct state *state, const struct id *namespace_id, const struct credential *credential,
                              const struct list_tasks_command *filters, struct history *history, struct record_source source,
                              struct answer_list *ret_list, struct fault *fault);
@@ -111,12 +113,12 @@ int64_t state_oldest_waiting(const struct state *state, const struct id *queue_i
 struct instance {
   struct id id;
   struct id application_id;
-  uint32_t held;        /* attempts with authority */
-  uint32_t first;       /* task number; walk with state_held_next */
-  void *worker;         /* the engine's; NULL: not connected */
+  uint32_t held;  /* attempts with authority */
+  uint32_t first; /* task number; walk with state_held_next */
+  void *worker;   /* the engine's; NULL: not connected */
 };
-/* The instance, made when it is not there. It lives while it holds attempts or has a worker: state_instance_release after worker was set to
- * NULL. */
+/* The instance, made when it is not there. It lives while it holds attempts or has a worker: state_instance_release after
+ * worker was set to NULL. */
 uint32_t state_instance(struct state *state, const struct id *application_id, const struct id *instance_id);
 struct instance *state_instance_at(const struct state *state, uint32_t number);
 uint32_t state_instance_of(const struct state *state, uint32_t task_number); /* 0: not held */
@@ -125,8 +127,8 @@ void state_instance_release(struct state *state, uint32_t number);
 
 /* ---- Judging ---- */
 
-/* What must always hold (schema/semantics.md "Invariants"), recomputed from all objects: counts, at most one authority, bounds, orders.
- * CORRUPT with the object and what is wrong. Costs a walk over everything. */
+/* What must always hold (schema/semantics.md "Invariants"), recomputed from all objects: counts, at most one authority, bounds,
+ * orders. CORRUPT with the object and what is wrong. Costs a walk over everything. */
 enum status state_check(const struct state *state, struct fault *fault);
 /* The same for one task alone, for after each commit. STATUS_OK also when there is no such task. */
 enum status state_check_task(const struct state *state, const struct id *task_id, struct fault *fault);

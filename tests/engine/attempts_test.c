@@ -135,7 +135,7 @@ static void a_refused_submission_leaves_no_identity(void **context) {
   assert_true(refused.fault.retry_after_ms > 0);
   world_identify(world, &command, "n3");
   assert_true(world_do(world, &command).deduplicated); /* full, but this one is known */
-  command.as.submit.priority = 5; /* other content under the refused key: it left nothing behind */
+  command.as.submit.priority = 5;                      /* other content under the refused key: it left nothing behind */
   world_identify(world, &command, "eleventh");
   assert_int_equal(world_do(world, &command).status, STATUS_QUEUE_FULL);
 }

@@ -202,14 +202,15 @@ static void only_what_the_worker_offers(void **context) {
   assert_string_equal(refused.fault.field, "/queue_ids/0");
 }
 
-/* A newer connection of the same instance takes over: the older is closed, what is held is named, what has not started comes again. */
+/* A newer connection of the same instance takes over: the older is closed, what is held is named, what has not started comes
+ * again. */
 static void an_instance_comes_back(void **context) {
   struct world *world = *context;
   (void)world_hello(world, 1, 3);
   for (unsigned i = 0; i < 2; i++) (void)submit(world, i, NULL);
   const struct push *running = world_take(world, MAIL_ASSIGN, 1), *leased = world_take(world, MAIL_ASSIGN, 1);
   (void)act(world, COMMAND_START, running);
-  struct command hello = world_hello_command(world, 251, 3); /* another session … */
+  struct command hello = world_hello_command(world, 251, 3);                          /* another session … */
   hello.as.hello.instance_id = world_hello_command(world, 1, 3).as.hello.instance_id; /* … of the same instance */
   struct answer back = world_do(world, &hello);
   assert_int_equal(back.status, STATUS_OK);

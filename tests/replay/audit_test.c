@@ -1,5 +1,5 @@
-/* orbit-audit on the story of one payment, whose every time is known: refused once and safe to try again, then silence, a review a day
- * later, a late report that is evidence, a manual retry, a cancel. The log is the engine's own. */
+/* orbit-audit on the story of one payment, whose every time is known: refused once and safe to try again, then silence, a
+ * review a day later, a late report that is evidence, a manual retry, a cancel. The log is the engine's own. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -38,7 +38,8 @@ static struct story *tell(void) {
   world_start(world, &push);
   world_advance_ms(world, lease_ms_default);
   world_advance_ms(world, 24 * 3600 * 1000);
-  struct command command = world_review(world, &story->task, world_task(world, &story->task).revision, OUTCOME_FAILED, "review");
+  struct command command =
+      world_review(world, &story->task, world_task(world, &story->task).revision, OUTCOME_FAILED, "review");
   assert_int_equal(world_do(world, &command).status, STATUS_OK);
   command = world_finish(world, &push, OUTCOME_SUCCEEDED, false);
   assert_true(world_do(world, &command).as.worker.evidence);
@@ -270,7 +271,9 @@ static void operations_say_who_why_and_on_what_evidence(void **context) {
   expect_code(&run, 0);
   assert_int_equal(lines_of(run.out), 3);
   expect_text(&run, "\"action\":\"task.review\"");
-  expect_text(&run, "\"reason\":\"looked at the books\",\"evidence_ref\":\"evidence:reconciliation-001\",\"before\":{\"state\":\"NEEDS_REVIEW\"");
+  expect_text(&run,
+              "\"reason\":\"looked at the "
+              "books\",\"evidence_ref\":\"evidence:reconciliation-001\",\"before\":{\"state\":\"NEEDS_REVIEW\"");
   api_run_clear(&run);
   const struct {
     const char *arguments[8];
@@ -286,7 +289,8 @@ static void operations_say_who_why_and_on_what_evidence(void **context) {
   for (unsigned i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     run = audit_in(story->world.directory, "LC_ALL=C", rows[i].arguments);
     if (run.code != 0 || lines_of(run.out) != rows[i].lines)
-      fail_msg("row %u: code %d, %u lines instead of %u:\n%s%s", i, run.code, lines_of(run.out), rows[i].lines, run.out, run.err);
+      fail_msg("row %u: code %d, %u lines instead of %u:\n%s%s", i, run.code, lines_of(run.out), rows[i].lines, run.out,
+               run.err);
     api_run_clear(&run);
   }
 }
@@ -352,7 +356,8 @@ static void an_export_may_be_a_part(void **context) {
   struct bytes manifest = test_file_read(out);
   (void)snprintf(wanted, sizeof wanted, "\"last_seq\": %" PRIu64, story->last_seq);
   assert_non_null(memmem(manifest.data, manifest.size, wanted, strlen(wanted)));
-  assert_non_null(memmem(manifest.data, manifest.size, "\"filter\": {\"since\": \"2026-01-02T00:00:00Z\", \"types\": [\"task.*\"]}", 64));
+  assert_non_null(
+      memmem(manifest.data, manifest.size, "\"filter\": {\"since\": \"2026-01-02T00:00:00Z\", \"types\": [\"task.*\"]}", 64));
   assert_non_null(memmem(manifest.data, manifest.size, "\"task.reviewed\": 1", 18));
   free((void *)(uintptr_t)manifest.data);
 }

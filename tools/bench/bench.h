@@ -24,6 +24,7 @@ struct bench_options {
   const char *url; /* NULL: a server of its own */
   const char *credentials;
   bool jsonl;
+  bool checkpoint; /* restart from the checkpoint */
 };
 
 /* One run of load: what producer and crew share. Tasks have numbers 0, 1, 2 … that travel in their payloads. */

@@ -60,6 +60,7 @@ enum {
   key_rate,
   key_seconds,
   key_url,
+  key_checkpoint,
   key_credentials
 };
 
@@ -74,6 +75,7 @@ static const struct argp_option option_rows[] = {
     {"seconds", key_seconds, "N", 0, "submit for so long", 0},
     {"url", key_url, "URL", 0,
      "a server that runs already; without it one is started on a fresh directory below $TMPDIR or /var/tmp, on a disk", 0},
+    {"checkpoint", key_checkpoint, NULL, 0, "restart: from the checkpoint; without it the whole log is folded", 0},
     {"credentials", key_credentials, "FILE", 0, "with --url (ORBIT_CREDENTIALS_FILE)", 0},
     {"output", 'o', "FORMAT", 0, "text or jsonl (text)", 0},
     {NULL, 0, NULL, 0, NULL, 0},
@@ -113,6 +115,8 @@ static void settle(struct argp_state *state, struct parsing *parsing) {
     argp_error(state, "%s has no workers", mode->name);
   if (!mode->takes_rate && given[key_rate - key_first]) argp_error(state, "%s has no rate; paced has", mode->name);
   if (!mode->takes_url && options->url != NULL) argp_error(state, "%s kills its server: it takes no --url", mode->name);
+  if (options->checkpoint && mode->takes_url)
+    argp_error(state, "%s starts from nothing: --checkpoint is for restart", mode->name);
   if (options->credentials != NULL && options->url == NULL) argp_error(state, "--credentials goes with --url");
   if (!given[key_inflight - key_first]) options->inflight = mode->inflight;
   if (!given[key_tasks - key_first]) options->tasks = options->seconds > 0 ? 0 : mode->tasks;
@@ -148,6 +152,9 @@ static error_t take_option(int key, char *argument, struct argp_state *state) {
       break;
     case key_url:
       options->url = argument;
+      break;
+    case key_checkpoint:
+      options->checkpoint = true;
       break;
     case key_credentials:
       options->credentials = argument;

@@ -1,5 +1,6 @@
 /* Owns the modes: submit, lifecycle and paced on one path, and restart. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/guard.h"
@@ -113,7 +114,9 @@ static enum status restart(struct run *run, struct target *target, uint64_t empt
   server_kill(&target->server);
   int64_t started_ns = loop_now_ns();
   run->progress_ns = started_ns;
+  if (!run->options->checkpoint) (void)setenv("ORBIT_CHECKPOINT", "false", 1); /* the whole log is to be folded */
   enum status status = server_spawn(&target->server, fault);
+  (void)unsetenv("ORBIT_CHECKPOINT");
   if (status == STATUS_OK) wait_for_claim(run, &crew);
   int64_t claimed_ns = loop_now_ns();
   if (status == STATUS_OK && run->fault.status == STATUS_OK) status = server_wait_ready(&target->server, fault);

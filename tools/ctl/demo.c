@@ -1,5 +1,5 @@
-/* orbitctl demo: a safe retry, an unknown outcome, a review, a manual retry, and a duplicate that is refused: in one command, on a
- * running server, drawn as a timeline from what the server kept. */
+/* orbitctl demo: a safe retry, an unknown outcome, a review, a manual retry, and a duplicate that is refused: in one command,
+ * on a running server, drawn as a timeline from what the server kept. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -10,7 +10,14 @@
 #include "ctl.h"
 #include "online.h"
 
-enum { demo_ready_ms = 15000, demo_rest_ms = 30000, demo_poll_ms = 20, demo_drain_ms = 15000, bar_columns = 40, timeline_rows_max = 64 };
+enum {
+  demo_ready_ms = 15000,
+  demo_rest_ms = 30000,
+  demo_poll_ms = 20,
+  demo_drain_ms = 15000,
+  bar_columns = 40,
+  timeline_rows_max = 64
+};
 
 struct demo {
   struct online online;
@@ -20,7 +27,9 @@ struct demo {
   char tasks[3][ORBIT_ID_SIZE];    /* the safe retry, the unknown outcome, its successor */
 };
 
-static int broken(const struct demo *demo, const struct orbit_error *error) { return online_failed(&demo->online, error, NULL); }
+static int broken(const struct demo *demo, const struct orbit_error *error) {
+  return online_failed(&demo->online, error, NULL);
+}
 
 /* ---- the worker ---- */
 
@@ -74,7 +83,8 @@ static int submit(struct demo *demo, const char *handler, uint32_t max_attempts,
   request.payload = "{\"amount\":\"10.10\"}";
   request.payload_size = strlen(request.payload);
   request.task_timeout_ms = 600000;
-  request.retry = (struct orbit_retry){.max_attempts = max_attempts, .initial_delay_ms = 300, .max_delay_ms = 300, .attempt_timeout_ms = 10000};
+  request.retry = (struct orbit_retry){
+      .max_attempts = max_attempts, .initial_delay_ms = 300, .max_delay_ms = 300, .attempt_timeout_ms = 10000};
   if (orbit_random_id(key) != ORBIT_OK) return ctl_say(exit_cannot_run, "the kernel's random numbers cannot be had");
   if (orbit_submit_task(demo->online.client, key, &request, &task, &error) != ORBIT_OK) return broken(demo, &error);
   (void)snprintf(task_id, ORBIT_ID_SIZE, "%s", task->id);
@@ -112,7 +122,8 @@ static int review(struct demo *demo, uint64_t revision) {
   request.outcome = ORBIT_FAILED;
   request.result = "{\"confirmed\":true}";
   request.result_size = strlen(request.result);
-  if (orbit_review_task(demo->online.client, key, demo->tasks[1], &request, &result, &error) != ORBIT_OK) return broken(demo, &error);
+  if (orbit_review_task(demo->online.client, key, demo->tasks[1], &request, &result, &error) != ORBIT_OK)
+    return broken(demo, &error);
   orbit_review_result_free(result);
   return exit_done;
 }
@@ -153,7 +164,8 @@ struct timeline {
   unsigned count;
 };
 
-static void add(struct timeline *timeline, int64_t from_us, int64_t to_us, const char *format, ...) __attribute__((format(printf, 4, 5)));
+static void add(struct timeline *timeline, int64_t from_us, int64_t to_us, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
 static void add(struct timeline *timeline, int64_t from_us, int64_t to_us, const char *format, ...) {
   if (timeline->count == timeline_rows_max) return;
   struct mark *mark = &timeline->marks[timeline->count++];
@@ -176,7 +188,8 @@ static int gather(struct demo *demo, const char *task_id, struct timeline *timel
         attempt->retryable ? ", safe to retry" : "", attempt->delay_ms != 0 ? ", waits its backoff" : "");
   }
   orbit_attempt_list_free(attempts);
-  if (orbit_list_task_operations(demo->online.client, task_id, 100, NULL, &operations, &error) != ORBIT_OK) return broken(demo, &error);
+  if (orbit_list_task_operations(demo->online.client, task_id, 100, NULL, &operations, &error) != ORBIT_OK)
+    return broken(demo, &error);
   for (size_t i = operations->count; i-- > 0;) {
     const struct orbit_operation *operation = operations->items[i];
     bool by_people = strcmp(operation->action, "task.accept") == 0 || strcmp(operation->action, "task.review") == 0 ||
@@ -201,8 +214,10 @@ static void draw(const struct timeline *timeline, int64_t start_us, int64_t end_
   for (unsigned i = 0; i < timeline->count; i++) {
     const struct mark *mark = &timeline->marks[i];
     char bar[bar_columns + 1];
-    int64_t first = (mark->from_us - start_us) * (bar_columns - 1) / span, last = (mark->to_us - start_us) * (bar_columns - 1) / span;
-    for (int64_t at = 0; at < bar_columns; at++) bar[at] = at < first || at > last ? '.' : mark->from_us == mark->to_us ? '|' : '#';
+    int64_t first = (mark->from_us - start_us) * (bar_columns - 1) / span,
+            last = (mark->to_us - start_us) * (bar_columns - 1) / span;
+    for (int64_t at = 0; at < bar_columns; at++)
+      bar[at] = at < first || at > last ? '.' : mark->from_us == mark->to_us ? '|' : '#';
     bar[bar_columns] = 0;
     (void)printf("  %6.3f s %s %s\n", (double)(mark->from_us - start_us) / 1e6, bar, mark->text);
   }
@@ -248,22 +263,24 @@ static int play(struct demo *demo) {
 
 static error_t take_option(int key, char *argument, struct argp_state *state) {
   struct demo *demo = state->input;
-  if (key == ARGP_KEY_INIT)
-    state->child_inputs[0] = &demo->online;
-  else if (key == ARGP_KEY_ARG)
-    argp_error(state, "unexpected argument \"%s\"", argument);
-  else
-    return ARGP_ERR_UNKNOWN;
+  if (key == ARGP_KEY_INIT) state->child_inputs[0] = &demo->online;
+  else if (key == ARGP_KEY_ARG) argp_error(state, "unexpected argument \"%s\"", argument);
+  else return ARGP_ERR_UNKNOWN;
   return 0;
 }
 
 int ctl_demo(int argc, char **argv) {
   static struct demo demo;
   const struct argp_child children[] = {{&online_argp, 0, NULL, 0}, {NULL, 0, NULL, 0}};
-  const struct argp argp = {NULL, take_option, NULL,
-                            "Play the whole story on a running server. The credential needs submit, read, consume, review, retry and audit "
-                            "rights: orbitctl init --dev --recovery-access makes one.",
-                            children, NULL, NULL};
+  const struct argp argp = {
+      NULL,
+      take_option,
+      NULL,
+      "Play the whole story on a running server. The credential needs submit, read, consume, review, retry and audit "
+      "rights: orbitctl init --dev --recovery-access makes one.",
+      children,
+      NULL,
+      NULL};
   char random_id[ORBIT_ID_SIZE];
   (void)argp_parse(&argp, argc, argv, 0, NULL, &demo);
   int code = online_open(&demo.online);

@@ -90,10 +90,8 @@ static int put_option(struct buffer *body, const struct remote_option *option, c
 static void put_escaped(struct buffer *path, struct bytes text) {
   static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";
   for (size_t i = 0; i < text.size; i++) {
-    if (memchr(plain, text.data[i], sizeof plain - 1) != NULL)
-      buffer_append_char(path, (char)text.data[i]);
-    else
-      buffer_append_format(path, "%%%02X", text.data[i]);
+    if (memchr(plain, text.data[i], sizeof plain - 1) != NULL) buffer_append_char(path, (char)text.data[i]);
+    else buffer_append_format(path, "%%%02X", text.data[i]);
   }
 }
 
@@ -160,7 +158,8 @@ static int write_once(struct remote_call *call, const char *path) {
     call->key = random_key;
     (void)ctl_say(exit_done, "no --key given: using --key %s (say it again to repeat this request)", call->key);
   }
-  if (online_call(&call->online, call->command->method, path, call->key, buffer_bytes(&body), &json, &response, &error) != ORBIT_OK)
+  if (online_call(&call->online, call->command->method, path, call->key, buffer_bytes(&body), &json, &response, &error) !=
+      ORBIT_OK)
     return online_failed(&call->online, &error, call->key);
   code = show(call, &json);
   orbit_response_free(response);
@@ -176,7 +175,8 @@ static int read_pages(struct remote_call *call, struct buffer *path) {
     struct orbit_error error;
     struct orbit_response *response;
     buffer_append_char(path, '\0');
-    if (online_call(&call->online, "GET", (const char *)path->data, NULL, bytes_of(NULL, 0), &json, &response, &error) != ORBIT_OK)
+    if (online_call(&call->online, "GET", (const char *)path->data, NULL, bytes_of(NULL, 0), &json, &response, &error) !=
+        ORBIT_OK)
       return online_failed(&call->online, &error, NULL);
     int code = show(call, &json);
     struct bytes cursor = print_value(&json, 0, "next_cursor");
@@ -199,7 +199,8 @@ static int run(struct remote_call *call) {
       code = read_pages(call, &path);
     } else {
       buffer_append_char(&path, '\0');
-      code = path.failed ? ctl_say(exit_misuse, "the request is larger than it may be") : write_once(call, (const char *)path.data);
+      code = path.failed ? ctl_say(exit_misuse, "the request is larger than it may be")
+                         : write_once(call, (const char *)path.data);
     }
   }
   online_close(&call->online);
@@ -224,18 +225,13 @@ static void judge(struct argp_state *state, const struct remote_call *call) {
 
 static error_t take_option(int key, char *argument, struct argp_state *state) {
   struct remote_call *call = state->input;
-  if (key == ARGP_KEY_INIT)
-    state->child_inputs[0] = &call->online;
-  else if (key == ARGP_KEY_ARG)
-    take_id(state, call, argument);
-  else if (key == ARGP_KEY_END)
-    judge(state, call);
-  else if (key == key_identity)
-    call->key = argument;
+  if (key == ARGP_KEY_INIT) state->child_inputs[0] = &call->online;
+  else if (key == ARGP_KEY_ARG) take_id(state, call, argument);
+  else if (key == ARGP_KEY_END) judge(state, call);
+  else if (key == key_identity) call->key = argument;
   else if (key >= key_option_first && key < key_option_first + remote_options_max)
     call->values[key - key_option_first] = argument != NULL ? argument : "true";
-  else
-    return ARGP_ERR_UNKNOWN;
+  else return ARGP_ERR_UNKNOWN;
   return 0;
 }
 
@@ -246,7 +242,8 @@ static void parse(struct remote_call *call, int argc, char **argv) {
   for (const struct remote_option *row = call->command->options; row != NULL && row->name != NULL; row++, count++)
     options[count] = (struct argp_option){row->name, key_option_first + count, row->argument, 0, row->help, 0};
   if (strcmp(call->command->method, "GET") != 0)
-    options[count] = (struct argp_option){"key", key_identity, "KEY", 0, "the operation's key (a random one, printed to stderr)", 0};
+    options[count] =
+        (struct argp_option){"key", key_identity, "KEY", 0, "the operation's key (a random one, printed to stderr)", 0};
   const struct argp argp = {options, take_option, call->command->ids, call->command->help, children, NULL, NULL};
   (void)argp_parse(&argp, argc, argv, 0, NULL, call);
 }

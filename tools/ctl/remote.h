@@ -19,8 +19,8 @@ enum remote_kind {
 };
 
 struct remote_option {
-  const char *name;     /* of the flag */
-  const char *member;   /* of the body, or the parameter */
+  const char *name;   /* of the flag */
+  const char *member; /* of the body, or the parameter */
   enum remote_kind kind;
   bool required;
   const char *argument; /* NULL with REMOTE_FLAG */
@@ -32,10 +32,10 @@ enum { remote_options_max = 16, remote_ids_max = 2 };
 struct remote_command {
   const char *name;
   const char *method;
-  const char *path;      /* "%s" for each id */
-  const char *ids;       /* how --help names them: "TASK", "TASK AUDIT"; NULL: none */
+  const char *path;                    /* "%s" for each id */
+  const char *ids;                     /* how --help names them: "TASK", "TASK AUDIT"; NULL: none */
   const struct remote_option *options; /* ended by a NULL name; NULL: none */
-  const char *result;    /* member of data that is shown; "items": a list with pages; NULL: data itself */
+  const char *result;                  /* member of data that is shown; "items": a list with pages; NULL: data itself */
   const struct print_column *columns;
   unsigned column_count;
   const char *help;

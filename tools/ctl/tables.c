@@ -8,7 +8,8 @@
 
 static const struct remote_option list_options[] = {
     {"queue", "queue_id", REMOTE_PARAMETER, false, "ID", "of this queue"},
-    {"state", "state", REMOTE_PARAMETER, false, "STATE", "WAITING, LEASED, RUNNING, NEEDS_REVIEW, SUCCEEDED, FAILED or CANCELLED"},
+    {"state", "state", REMOTE_PARAMETER, false, "STATE",
+     "WAITING, LEASED, RUNNING, NEEDS_REVIEW, SUCCEEDED, FAILED or CANCELLED"},
     {"handler", "handler", REMOTE_PARAMETER, false, "NAME", "of this handler"},
     {"business-key", "business_key", REMOTE_PARAMETER, false, "TEXT", "with this business key"},
     {"after", "created_after", REMOTE_PARAMETER, false, "TIME", "accepted after this time"},
@@ -26,29 +27,32 @@ static const struct remote_option review_options[] = {
     {"reason", "reason", REMOTE_TEXT, true, "TEXT", "how that was found out (required)"},
     {"evidence", "evidence_ref", REMOTE_TEXT, true, "REF", "reference to the record that shows it; never a secret (required)"},
     {"result", "result", REMOTE_DOCUMENT, true, "JSON", "the finding's result (required)"},
-    {"execution-settled", "execution_settled", REMOTE_FLAG, true, NULL, "confirm: every old execution is over and has no further effect (required)"},
+    {"execution-settled", "execution_settled", REMOTE_FLAG, true, NULL,
+     "confirm: every old execution is over and has no further effect (required)"},
     {NULL, NULL, REMOTE_TEXT, false, NULL, NULL},
 };
 static const struct remote_option retry_options[] = {
     {"revision", "expected_revision", REMOTE_TEXT, true, "N", "the ended task's revision (required)"},
     {"reason", "reason", REMOTE_TEXT, true, "TEXT", "why it is to run again (required)"},
     {"evidence", "evidence_ref", REMOTE_TEXT, true, "REF", "reference to what shows that it is safe (required)"},
-    {"safe-to-retry", "safe_to_retry", REMOTE_FLAG, true, NULL, "confirm: old executions are over, running again is safe (required)"},
+    {"safe-to-retry", "safe_to_retry", REMOTE_FLAG, true, NULL,
+     "confirm: old executions are over, running again is safe (required)"},
     {"timeout-ms", "task_timeout_ms", REMOTE_NUMBER, true, "N", "the new task's time budget (required)"},
     {"available-at", "available_at", REMOTE_TEXT, false, "TIME", "not before this time"},
     {"start-deadline-at", "start_deadline_at", REMOTE_TEXT, false, "TIME", "not started after this time"},
     {NULL, NULL, REMOTE_TEXT, false, NULL, NULL},
 };
 static const struct print_column operation_columns[] = {
-    {"created_at", "TIME", PRINT_TIME, false, 0},       {"action", "ACTION", PRINT_PLAIN, false, 0},
-    {"id", "AUDIT", PRINT_PLAIN, false, 0},             {"actor_id", "ACTOR", PRINT_PLAIN, false, 8},
-    {"task_id", NULL, PRINT_PLAIN, false, 0},           {"operation_id", NULL, PRINT_PLAIN, false, 0},
-    {"reason", NULL, PRINT_PLAIN, false, 0},            {"evidence_ref", NULL, PRINT_PLAIN, false, 0},
-    {"before", NULL, PRINT_DOCUMENT, false, 0},         {"after", NULL, PRINT_DOCUMENT, false, 0},
+    {"created_at", "TIME", PRINT_TIME, false, 0}, {"action", "ACTION", PRINT_PLAIN, false, 0},
+    {"id", "AUDIT", PRINT_PLAIN, false, 0},       {"actor_id", "ACTOR", PRINT_PLAIN, false, 8},
+    {"task_id", NULL, PRINT_PLAIN, false, 0},     {"operation_id", NULL, PRINT_PLAIN, false, 0},
+    {"reason", NULL, PRINT_PLAIN, false, 0},      {"evidence_ref", NULL, PRINT_PLAIN, false, 0},
+    {"before", NULL, PRINT_DOCUMENT, false, 0},   {"after", NULL, PRINT_DOCUMENT, false, 0},
 };
 static const struct print_column event_columns[] = {
-    {"position", "SEQ", PRINT_PLAIN, true, 0}, {"time", "TIME", PRINT_TIME, false, 0}, {"type", "TYPE", PRINT_PLAIN, false, 0},
-    {"revision", "REV", PRINT_PLAIN, true, 0}, {"data", "DATA", PRINT_DOCUMENT, false, 12},
+    {"position", "SEQ", PRINT_PLAIN, true, 0},   {"time", "TIME", PRINT_TIME, false, 0},
+    {"type", "TYPE", PRINT_PLAIN, false, 0},     {"revision", "REV", PRINT_PLAIN, true, 0},
+    {"data", "DATA", PRINT_DOCUMENT, false, 12},
 };
 static const struct print_column evidence_columns[] = {
     {"reported_at", "REPORTED", PRINT_TIME, false, 0}, {"reason", "REASON", PRINT_PLAIN, false, 0},
@@ -71,7 +75,8 @@ int ctl_task_remote(int argc, char **argv) {
        "who did what to it, the newest first"},
       {"operation", "GET", "/v1/tasks/%s/operations/%s", "TASK AUDIT", NULL, NULL, operation_columns, COUNT(operation_columns),
        "one of these in full"},
-      {"events", "GET", "/v1/tasks/%s/events", "TASK", NULL, "items", event_columns, COUNT(event_columns), "its events as stored"},
+      {"events", "GET", "/v1/tasks/%s/events", "TASK", NULL, "items", event_columns, COUNT(event_columns),
+       "its events as stored"},
       {"evidence", "GET", "/v1/tasks/%s/evidence", "TASK", NULL, "items", evidence_columns, COUNT(evidence_columns),
        "reports that came without authority"},
       {NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL},
@@ -119,7 +124,8 @@ static const struct remote_option reason_options[] = {{"reason", "reason", REMOT
 
 int ctl_queue(int argc, char **argv) {
   const struct remote_command rows[] = {
-      {"create", "POST", "/v1/queues", NULL, queue_create_options, "queue", queue_columns, COUNT(queue_columns), "make a queue"},
+      {"create", "POST", "/v1/queues", NULL, queue_create_options, "queue", queue_columns, COUNT(queue_columns),
+       "make a queue"},
       {"list", "GET", "/v1/queues", NULL, NULL, "items", queue_columns, COUNT(queue_columns), "the queues with their counts"},
       {"get", "GET", "/v1/queues/%s", "QUEUE", NULL, "queue", queue_columns, COUNT(queue_columns), "one queue"},
       {"change", "PATCH", "/v1/queues/%s", "QUEUE", queue_change_options, "queue", queue_columns, COUNT(queue_columns),
@@ -136,9 +142,9 @@ int ctl_queue(int argc, char **argv) {
 /* ---- applications, credentials, namespaces, audit ---- */
 
 static const struct print_column application_columns[] = {
-    {"id", "APPLICATION", PRINT_PLAIN, false, 0},       {"name", "NAME", PRINT_PLAIN, false, 8},
-    {"disabled", "DISABLED", PRINT_PLAIN, false, 0},    {"unfinished", "UNFINISHED", PRINT_PLAIN, true, 0},
-    {"max_unfinished", "MAX", PRINT_PLAIN, true, 0},    {"revision", "REV", PRINT_PLAIN, true, 0},
+    {"id", "APPLICATION", PRINT_PLAIN, false, 0},    {"name", "NAME", PRINT_PLAIN, false, 8},
+    {"disabled", "DISABLED", PRINT_PLAIN, false, 0}, {"unfinished", "UNFINISHED", PRINT_PLAIN, true, 0},
+    {"max_unfinished", "MAX", PRINT_PLAIN, true, 0}, {"revision", "REV", PRINT_PLAIN, true, 0},
     {"namespace_id", NULL, PRINT_PLAIN, false, 0},
 };
 static const struct remote_option application_create_options[] = {
@@ -170,10 +176,14 @@ int ctl_application(int argc, char **argv) {
 }
 
 static const struct print_column credential_columns[] = {
-    {"id", "CREDENTIAL", PRINT_PLAIN, false, 0},        {"name", "NAME", PRINT_PLAIN, false, 8},
-    {"revoked", "REVOKED", PRINT_PLAIN, false, 0},      {"expires_at", "EXPIRES", PRINT_TIME, false, 0},
-    {"permissions", "PERMISSIONS", PRINT_DOCUMENT, false, 12}, {"application_id", NULL, PRINT_PLAIN, false, 0},
-    {"queue_ids", NULL, PRINT_DOCUMENT, false, 0},      {"revision", NULL, PRINT_PLAIN, true, 0},
+    {"id", "CREDENTIAL", PRINT_PLAIN, false, 0},
+    {"name", "NAME", PRINT_PLAIN, false, 8},
+    {"revoked", "REVOKED", PRINT_PLAIN, false, 0},
+    {"expires_at", "EXPIRES", PRINT_TIME, false, 0},
+    {"permissions", "PERMISSIONS", PRINT_DOCUMENT, false, 12},
+    {"application_id", NULL, PRINT_PLAIN, false, 0},
+    {"queue_ids", NULL, PRINT_DOCUMENT, false, 0},
+    {"revision", NULL, PRINT_PLAIN, true, 0},
     {"namespace_id", NULL, PRINT_PLAIN, false, 0},
 };
 static const struct remote_option credential_create_options[] = {
@@ -216,10 +226,14 @@ int ctl_namespace(int argc, char **argv) {
 }
 
 static const struct print_column audit_columns[] = {
-    {"created_at", "TIME", PRINT_TIME, false, 0},   {"action", "ACTION", PRINT_PLAIN, false, 0},
-    {"target_id", "TARGET", PRINT_PLAIN, false, 0}, {"actor_id", "ACTOR", PRINT_PLAIN, false, 8},
-    {"id", NULL, PRINT_PLAIN, false, 0},            {"operation_id", NULL, PRINT_PLAIN, false, 0},
-    {"reason", NULL, PRINT_PLAIN, false, 0},        {"before", NULL, PRINT_DOCUMENT, false, 0},
+    {"created_at", "TIME", PRINT_TIME, false, 0},
+    {"action", "ACTION", PRINT_PLAIN, false, 0},
+    {"target_id", "TARGET", PRINT_PLAIN, false, 0},
+    {"actor_id", "ACTOR", PRINT_PLAIN, false, 8},
+    {"id", NULL, PRINT_PLAIN, false, 0},
+    {"operation_id", NULL, PRINT_PLAIN, false, 0},
+    {"reason", NULL, PRINT_PLAIN, false, 0},
+    {"before", NULL, PRINT_DOCUMENT, false, 0},
     {"after", NULL, PRINT_DOCUMENT, false, 0},
 };
 static const struct remote_option audit_options[] = {{"target", "target_id", REMOTE_PARAMETER, false, "ID", "of this object"},

@@ -38,7 +38,8 @@ static struct bytes of_queue(struct looking *looking, const char *name) {
 
 static uint64_t number(struct bytes text) {
   uint64_t value = 0;
-  for (size_t i = 0; i < text.size && text.data[i] >= '0' && text.data[i] <= '9'; i++) value = value * 10 + (text.data[i] - '0');
+  for (size_t i = 0; i < text.size && text.data[i] >= '0' && text.data[i] <= '9'; i++)
+    value = value * 10 + (text.data[i] - '0');
   return value;
 }
 
@@ -84,7 +85,8 @@ static int holder(struct looking *looking, struct bytes key, bool *ret_found) {
   char path[256];
   for (unsigned i = 0; i < 2; i++) {
     struct bytes queue = of_task(looking, "queue_id");
-    (void)snprintf(path, sizeof path, "/v1/tasks?limit=100&state=%s&queue_id=%.*s", states[i], (int)queue.size, (const char *)queue.data);
+    (void)snprintf(path, sizeof path, "/v1/tasks?limit=100&state=%s&queue_id=%.*s", states[i], (int)queue.size,
+                   (const char *)queue.data);
     int code = look(looking, path, &looking->list);
     if (code != exit_done) return code;
     uint32_t items = json_member(&looking->list, 0, "items"), row = items + 1;
@@ -116,10 +118,11 @@ static int explain_waiting(struct looking *looking) {
   }
   struct bytes rate = of_queue(looking, "rate");
   if (rate.data != NULL && number(of_queue(looking, "counts.WAITING")) > 1)
-    return say("WAITING: its queue's rate (%.*s) may be used up, or the next row applies", (int)rate.size, (const char *)rate.data);
+    return say("WAITING: its queue's rate (%.*s) may be used up, or the next row applies", (int)rate.size,
+               (const char *)rate.data);
   struct bytes handler = of_task(looking, "handler"), version = of_task(looking, "handler_version");
-  return say("WAITING: no connected worker with free capacity offers handler %.*s, version %.*s, in its queue", (int)handler.size,
-             (const char *)handler.data, (int)version.size, (const char *)version.data);
+  return say("WAITING: no connected worker with free capacity offers handler %.*s, version %.*s, in its queue",
+             (int)handler.size, (const char *)handler.data, (int)version.size, (const char *)version.data);
 }
 
 static int why(struct online *online, const char *task_id) {
