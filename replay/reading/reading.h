@@ -12,7 +12,7 @@ int reading_open(const char *directory, struct journal **ret_journal);
 /* Folds the log up to the position (not given: to the end). Stops with a message at the first event that does not fit. */
 struct folding {
   struct state *state;
-  uint64_t last_seq;    /* of the last folded event */
+  uint64_t last_seq; /* of the last folded event */
   int64_t last_time_us;
 };
 int reading_fold(struct journal *journal, const struct position *until, struct folding *ret_folding);

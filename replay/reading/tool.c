@@ -42,8 +42,8 @@ void progress_at(struct progress *progress, uint64_t done) {
   double left = progress->total > done && rate > 0 ? (double)(progress->total - done) / rate : 0;
   unsigned percent = progress->total != 0 ? (unsigned)(done * 100 / progress->total) : 0;
   if (!progress->terminal) {
-    (void)fprintf(stderr, "%" PRIu64 " of %" PRIu64 " %s, %u%%, %.0f/s, %.0f s left\n", done, progress->total, progress->what, percent, rate,
-                  left);
+    (void)fprintf(stderr, "%" PRIu64 " of %" PRIu64 " %s, %u%%, %.0f/s, %.0f s left\n", done, progress->total, progress->what,
+                  percent, rate, left);
     return;
   }
   char bar[bar_width + 1];

@@ -14,8 +14,8 @@ int tool_say(int code, const char *format, ...) __attribute__((format(printf, 2,
 
 /* Progress of long work on stderr: a bar with rate and time left on a terminal, a line every ten seconds else. */
 struct progress {
-  const char *what;   /* "events" */
-  uint64_t total;     /* 0: unknown */
+  const char *what; /* "events" */
+  uint64_t total;   /* 0: unknown */
   int64_t started_us, shown_us;
   bool terminal;
 };

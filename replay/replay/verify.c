@@ -4,12 +4,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/guard.h"
 #include "core/decision.h"
 #include "journal/judge.h"
 #include "journal/walker.h"
 #include "replay/replay.h"
+#include "state/checkpoint.h"
 
 enum { full_check_commits = 100000, touched_max = 16384, progress_events = 4096 };
 
@@ -288,6 +290,23 @@ static enum status verify_walk(struct verify *verify) {
   return STATUS_OK;
 }
 
+/* The checkpoint beside a sound log, against this fold. There may be none; one that a start would ignore is said, and is no
+ * finding, because nothing is lost with it. */
+static void compare_checkpoint(struct verify *verify, const struct request *request) {
+  cleanup(guard_free) char *path = NULL;
+  struct journal *journal;
+  struct fault fault = {.message = ""};
+  uint64_t seq;
+  if (!verify->folding || verify->findings != 0 || asprintf(&path, "%s/views", request->data) < 0) return;
+  if (access(path, F_OK) != 0 || reading_open(request->data, &journal) != exit_done) return;
+  enum status status = checkpoint_compare(path, journal, verify->state, &seq, &fault);
+  if (status == STATUS_CORRUPT)
+    finding(verify, verify->judge.seq, "the checkpoint is not what the log folds to", fault.message);
+  else if (status != STATUS_OK && status != STATUS_NOT_FOUND)
+    (void)tool_say(exit_done, "the checkpoint would be ignored: %s", fault.message);
+  journal_close(journal, false);
+}
+
 static void verify_end(struct verify *verify) {
   walker_close(verify->walker);
   walker_close(verify->lookups);
@@ -307,6 +326,7 @@ int replay_verify(const struct request *request) {
       code = tool_say(exit_cannot_run, "the server commits faster than the log can be read: try again");
     else if (status != STATUS_OK) code = tool_say(exit_cannot_run, "%s", status_text(status));
     walker_facts(verify.walker, &facts);
+    if (code == exit_done) compare_checkpoint(&verify, request);
   }
   verify_end(&verify);
   if (code != exit_done) return code;

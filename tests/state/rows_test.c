@@ -84,13 +84,15 @@ static void a_task_reads_back_field_by_field(void **context) {
 #define SAME(field) assert_true(a->field == b->field);
     SAME(accepted_seq)
     SAME(last_seq)
-    SAME(error_seq) SAME(result_seq) SAME(epoch) SAME(created_at) SAME(updated_at) SAME(available_at) SAME(start_deadline_at)
-        SAME(deadline_at) SAME(completed_at) SAME(cancel_requested_at) SAME(queue) SAME(application) SAME(handler)
-            SAME(revision) SAME(initial_delay_ms) SAME(max_delay_ms) SAME(attempt_timeout_ms) SAME(payload_bytes)
-                SAME(attempt_count) SAME(max_attempts) SAME(state) SAME(recovery_safety) SAME(priority) SAME(ended_as)
-                    SAME(effect_uncertain) SAME(retried) SAME(scheduled) SAME(is_retry) SAME(attempt.leased_at)
-                        SAME(attempt.lease_until) SAME(attempt.live_until) SAME(attempt.started_at)
-                            SAME(attempt.attempt_deadline_at) SAME(attempt.lease_ms)
+    SAME(error_seq)
+    SAME(result_seq)
+    SAME(epoch) SAME(created_at) SAME(updated_at) SAME(available_at) SAME(start_deadline_at) SAME(deadline_at)
+        SAME(completed_at) SAME(cancel_requested_at) SAME(queue) SAME(application) SAME(handler) SAME(revision)
+            SAME(initial_delay_ms) SAME(max_delay_ms) SAME(attempt_timeout_ms) SAME(payload_bytes) SAME(attempt_count)
+                SAME(max_attempts) SAME(state) SAME(recovery_safety) SAME(priority) SAME(ended_as) SAME(effect_uncertain)
+                    SAME(retried) SAME(scheduled) SAME(is_retry) SAME(attempt.leased_at) SAME(attempt.lease_until)
+                        SAME(attempt.live_until) SAME(attempt.started_at) SAME(attempt.attempt_deadline_at)
+                            SAME(attempt.lease_ms)
                                 assert_true(id_equal(&a->id, &b->id) && id_equal(&a->attempt.id, &b->attempt.id));
     assert_true(id_equal(&a->attempt.instance_id, &b->attempt.instance_id));
     assert_true(id_equal(&a->attempt.application_id, &b->attempt.application_id));
@@ -174,8 +176,10 @@ static void a_queue_reads_back(void **context) {
   assert_true(id_equal(&a->id, &b->id) && id_equal(&a->namespace_id, &b->namespace_id));
   SAME(revision)
   SAME(max_unfinished)
-  SAME(max_running) SAME(key_concurrency) SAME(rate.tasks) SAME(rate.per_ms) SAME(rate.burst) SAME(lease_ms) SAME(config_seq)
-      SAME(paused) SAME(rate_at) assert_memory_equal(a->counts, b->counts, sizeof a->counts);
+  SAME(max_running)
+  SAME(key_concurrency)
+  SAME(rate.tasks) SAME(rate.per_ms) SAME(rate.burst) SAME(lease_ms) SAME(config_seq) SAME(paused) SAME(rate_at)
+      assert_memory_equal(a->counts, b->counts, sizeof a->counts);
 }
 
 static void an_application_reads_back(void **context) {
