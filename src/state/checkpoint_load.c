@@ -67,7 +67,7 @@ static enum status place_task(struct loading *loading, uint32_t number, const st
     if (bucket == 0 || bucket_at(state, (uint32_t)bucket)->bucket.queue != row->task.queue || loading->unfinished == 0)
       return STATUS_CORRUPT;
     loading->unfinished--;
-    ready_restore(state, number, (uint32_t)bucket, loading->meta.time_us);
+    ready_restore(state, number, (uint32_t)bucket, &row->key_id, loading->meta.time_us);
   }
   listing_place(state, number, row->business_hash);
   return STATUS_OK;
@@ -91,7 +91,6 @@ static enum status load_task(struct loading *loading, struct bytes key, struct b
   struct task_node *node = node_at(state, number);
   index_add(&state->task_ids, id_hash(&task->id), number);
   node->task = *task;
-  node->key_id = row.key_id;
   node->handler_hash = row.handler_hash;
   checkpoint_settle(&node->task, &loading->node_started);
   return place_task(loading, number, &row);

@@ -78,7 +78,7 @@ static void write_node(struct writer *writer, const struct state *state, const s
   static const struct id none;
   const struct task *task = &node->task;
   write_task(writer, task);
-  put_id(writer, &node->key_id);
+  put_id(writer, node->key != 0 ? &key_at(state, node->key)->id : &none);
   put_id(writer, &object_at(state, task->queue)->id);
   put_id(writer, &object_at(state, task->application)->id);
   put(writer, node->handler_hash);

@@ -3,13 +3,15 @@
 #ifndef ORBIT_STATE_HEAP_H
 #define ORBIT_STATE_HEAP_H
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-struct heap_entry {
+struct __attribute__((packed, aligned(4))) heap_entry {
   int64_t key;
   uint32_t number;
 };
+static_assert(sizeof(struct heap_entry) == 12, "a waiting task stands in three heaps: no padding");
 
 struct heap {
   struct heap_entry *entries;

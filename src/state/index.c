@@ -6,8 +6,15 @@
 
 #include "base/guard.h"
 
-static const uint64_t removed = UINT64_MAX;
+static const uint64_t removed = (UINT64_C(1) << 48) - 1;
 enum { slots_first = 64, move_slots = 16 };
+
+static uint64_t slot_value(const struct index_slot *slot) { return (uint64_t)slot->high << 32 | slot->low; }
+
+static void slot_set(struct index_slot *slot, uint64_t value) {
+  slot->low = (uint32_t)value;
+  slot->high = (uint16_t)(value >> 32);
+}
 
 /* Small tables come from the heap, large ones in whole pages. */
 enum { table_pages_bytes_min = 1 << 20 };
@@ -40,18 +47,21 @@ static size_t slot_of(const struct index_table *table, uint64_t key) {
 
 static void table_add(struct index_table *table, uint64_t key, uint64_t value) {
   size_t at = slot_of(table, key);
-  while (table->slots[at].value != 0 && table->slots[at].value != removed) at = (at + 1) & table->mask;
-  if (table->slots[at].value == 0) table->taken++;
-  table->slots[at] = (struct index_slot){key, value};
+  uint64_t there;
+  while ((there = slot_value(&table->slots[at])) != 0 && there != removed) at = (at + 1) & table->mask;
+  if (there == 0) table->taken++;
+  table->slots[at].key = key;
+  slot_set(&table->slots[at], value);
 }
 
 static void move_some(struct index *index, size_t count) {
   if (index->old.slots == NULL) return;
   for (; count > 0 && index->moved <= index->old.mask; count--, index->moved++) {
     struct index_slot *slot = &index->old.slots[index->moved];
-    if (slot->value == 0 || slot->value == removed) continue;
-    table_add(&index->now, slot->key, slot->value);
-    slot->value = removed; /* lookups in old still walk past it */
+    uint64_t value = slot_value(slot);
+    if (value == 0 || value == removed) continue;
+    table_add(&index->now, slot->key, value);
+    slot_set(slot, removed); /* lookups in old still walk past it */
   }
   if (index->moved <= index->old.mask) return;
   table_close(&index->old);
@@ -83,17 +93,18 @@ void index_prefetch(const struct index *index, uint64_t key) {
 }
 
 void index_add(struct index *index, uint64_t key, uint64_t value) {
-  must(value != 0 && value != removed);
+  must(value != 0 && value <= index_value_max);
   make_room(index);
   table_add(&index->now, key, value);
   index->count++;
 }
 
 static uint64_t table_next(const struct index_table *table, uint64_t key, size_t *at) {
-  while (table->slots[*at].value != 0) {
+  uint64_t value;
+  while ((value = slot_value(&table->slots[*at])) != 0) {
     const struct index_slot *slot = &table->slots[*at];
     *at = (*at + 1) & table->mask;
-    if (slot->key == key && slot->value != removed) return slot->value;
+    if (slot->key == key && value != removed) return value;
   }
   return 0;
 }
@@ -116,9 +127,10 @@ uint64_t index_find(const struct index *index, uint64_t key, struct index_cursor
 
 static bool table_remove(struct index_table *table, uint64_t key, uint64_t value) {
   if (table->slots == NULL) return false;
-  for (size_t at = slot_of(table, key); table->slots[at].value != 0; at = (at + 1) & table->mask) {
-    if (table->slots[at].key != key || table->slots[at].value != value) continue;
-    table->slots[at].value = removed;
+  uint64_t there;
+  for (size_t at = slot_of(table, key); (there = slot_value(&table->slots[at])) != 0; at = (at + 1) & table->mask) {
+    if (table->slots[at].key != key || there != value) continue;
+    slot_set(&table->slots[at], removed);
     return true;
   }
   return false;
@@ -135,9 +147,10 @@ bool index_each(const struct index *index, size_t *at, uint64_t *ret_key, uint64
   size_t old_slots = index->old.slots != NULL ? index->old.mask + 1 : 0;
   for (; *at < now_slots + old_slots; (*at)++) {
     const struct index_slot *slot = *at < now_slots ? &index->now.slots[*at] : &index->old.slots[*at - now_slots];
-    if (slot->value == 0 || slot->value == removed) continue;
+    uint64_t value = slot_value(slot);
+    if (value == 0 || value == removed) continue;
     *ret_key = slot->key;
-    *ret_value = slot->value;
+    *ret_value = value;
     (*at)++;
     return true;
   }

@@ -3,14 +3,20 @@
 #ifndef ORBIT_STATE_INDEX_H
 #define ORBIT_STATE_INDEX_H
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-struct index_slot {
+/* Values take 48 bits: at a million events a second their seqs last nine years, and numbers are far smaller. */
+static const uint64_t index_value_max = (UINT64_C(1) << 48) - 2;
+
+struct __attribute__((packed, aligned(2))) index_slot {
   uint64_t key;
-  uint64_t value; /* 0: empty, UINT64_MAX: was removed */
+  uint32_t low; /* of the value; both 0: empty, all ones: was removed */
+  uint16_t high;
 };
+static_assert(sizeof(struct index_slot) == 14, "every task and every receipt has one of these: no padding");
 
 struct index_table {
   struct index_slot *slots;
@@ -37,7 +43,7 @@ void index_clear(struct index *index);
 void index_reserve(struct index *index, uint64_t count);
 /* Asks the processor to fetch where this key will be added: for long runs of additions. */
 void index_prefetch(const struct index *index, uint64_t key);
-void index_add(struct index *index, uint64_t key, uint64_t value); /* value not 0 nor UINT64_MAX */
+void index_add(struct index *index, uint64_t key, uint64_t value); /* value 1–index_value_max */
 /* Removes the entry with this key and value; it must be there. */
 void index_remove(struct index *index, uint64_t key, uint64_t value);
 /* Walks the values of a key: index_find starts, index_next goes on; 0 when there is no further one. */

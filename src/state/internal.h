@@ -25,7 +25,6 @@ struct object {
 
 struct task_node {
   struct task task;
-  struct id key_id; /* of its concurrency key; zero: none */
   uint32_t timer_position;
   uint32_t ready_position; /* in its bucket's heap or its turn's */
   uint32_t key;            /* number of the key slot while unfinished; 0: none */
@@ -101,7 +100,7 @@ enum object_kind event_object_kind(enum event_type type); /* of the stream; 0 fo
 void ready_attach(struct state *state, uint32_t number, const struct event_task_accepted *accepted);
 /* A task that comes from a checkpoint takes all its places at once, as they are at this time; bucket is its bucket while it is
  * unfinished. */
-void ready_restore(struct state *state, uint32_t number, uint32_t bucket, int64_t now_us);
+void ready_restore(struct state *state, uint32_t number, uint32_t bucket, const struct id *key_id, int64_t now_us);
 uint32_t bucket_make(struct state *state, uint32_t queue, struct bytes handler, struct bytes handler_version);
 uint64_t bucket_hash(uint32_t queue, struct bytes handler, struct bytes handler_version);
 struct id key_id_make(const struct id *queue_id, struct bytes key);

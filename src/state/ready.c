@@ -255,18 +255,18 @@ void ready_attach(struct state *state, uint32_t number, const struct event_task_
   node->task.handler = bucket_make(state, node->task.queue, accepted->handler, accepted->handler_version);
   bucket_at(state, node->task.handler)->bucket.unfinished++;
   if (accepted->concurrency_key.size == 0) return;
-  node->key_id = key_id_make(&accepted->queue_id, accepted->concurrency_key);
-  node->key = key_make(state, node->task.queue, &node->key_id);
+  struct id key_id = key_id_make(&accepted->queue_id, accepted->concurrency_key);
+  node->key = key_make(state, node->task.queue, &key_id);
   key_at(state, node->key)->unfinished++;
 }
 
-void ready_restore(struct state *state, uint32_t number, uint32_t bucket, int64_t now_us) {
+void ready_restore(struct state *state, uint32_t number, uint32_t bucket, const struct id *key_id, int64_t now_us) {
   struct task_node *node = node_at(state, number);
   bool held = task_state_holds_lease((enum task_state)node->task.state);
   node->task.handler = bucket;
   bucket_at(state, bucket)->bucket.unfinished++;
-  if (!id_is_zero(&node->key_id)) {
-    node->key = key_make(state, node->task.queue, &node->key_id);
+  if (!id_is_zero(key_id)) {
+    node->key = key_make(state, node->task.queue, key_id);
     struct key_slot *slot = key_at(state, node->key);
     slot->unfinished++;
     slot->held += held;
