@@ -115,17 +115,36 @@ enum {
   TASK_HAS_BUSINESS = 64,
 };
 
-#define TASK_FIELDS(F, o)                                                                                               \
-  F(8, o, state)                                                                                                        \
-  F(8, o, recovery_safety)                                                                                              \
-  F(8, o, priority)                                                                                                     \
-  F(8, o, ended_as)                                                                                                     \
-  F(64, o, accepted_seq)                                                                                                \
-  F(64, o, last_seq) F(64, o, error_seq) F(64, o, result_seq) F(64, o, epoch) F(64, o, created_at) F(64, o, updated_at) \
-      F(64, o, available_at) F(64, o, start_deadline_at) F(64, o, deadline_at) F(64, o, completed_at)                   \
-          F(64, o, cancel_requested_at) F(32, o, queue) F(32, o, application) F(32, o, handler) F(32, o, revision)      \
-              F(32, o, initial_delay_ms) F(32, o, max_delay_ms) F(32, o, attempt_timeout_ms) F(32, o, payload_bytes)    \
-                  F(16, o, attempt_count) F(16, o, max_attempts)
+/* A field a line. */
+/* clang-format off */
+#define TASK_FIELDS(F, o)       \
+  F(8, o, state)                \
+  F(8, o, recovery_safety)      \
+  F(8, o, priority)             \
+  F(8, o, ended_as)             \
+  F(64, o, accepted_seq)        \
+  F(64, o, last_seq)            \
+  F(64, o, error_seq)           \
+  F(64, o, result_seq)          \
+  F(64, o, epoch)               \
+  F(64, o, created_at)          \
+  F(64, o, updated_at)          \
+  F(64, o, available_at)        \
+  F(64, o, start_deadline_at)   \
+  F(64, o, deadline_at)         \
+  F(64, o, completed_at)        \
+  F(64, o, cancel_requested_at) \
+  F(32, o, queue)               \
+  F(32, o, application)         \
+  F(32, o, handler)             \
+  F(32, o, revision)            \
+  F(32, o, initial_delay_ms)    \
+  F(32, o, max_delay_ms)        \
+  F(32, o, attempt_timeout_ms)  \
+  F(32, o, payload_bytes)       \
+  F(16, o, attempt_count)       \
+  F(16, o, max_attempts)
+/* clang-format on */
 #define ATTEMPT_FIELDS(F, o) \
   F(64, o, leased_at) F(64, o, lease_until) F(64, o, started_at) F(64, o, attempt_deadline_at) F(32, o, lease_ms)
 

@@ -87,9 +87,10 @@ static void a_task_reads_back_field_by_field(void **context) {
     SAME(error_seq)
     SAME(result_seq)
     SAME(epoch)
-    SAME(created_at) SAME(updated_at) SAME(available_at) SAME(start_deadline_at) SAME(deadline_at) SAME(completed_at)
-        SAME(cancel_requested_at) SAME(queue) SAME(application) SAME(handler) SAME(revision) SAME(initial_delay_ms)
-            SAME(max_delay_ms) SAME(attempt_timeout_ms) SAME(payload_bytes) SAME(attempt_count) SAME(max_attempts) SAME(state)
+    SAME(created_at)
+    SAME(updated_at) SAME(available_at) SAME(start_deadline_at) SAME(deadline_at) SAME(completed_at) SAME(cancel_requested_at)
+        SAME(queue) SAME(application) SAME(handler) SAME(revision) SAME(initial_delay_ms) SAME(max_delay_ms)
+            SAME(attempt_timeout_ms) SAME(payload_bytes) SAME(attempt_count) SAME(max_attempts) SAME(state)
                 SAME(recovery_safety) SAME(priority) SAME(ended_as) SAME(effect_uncertain) SAME(retried) SAME(scheduled)
                     SAME(is_retry) SAME(attempt.leased_at) SAME(attempt.lease_until) SAME(attempt.live_until)
                         SAME(attempt.started_at) SAME(attempt.attempt_deadline_at) SAME(attempt.lease_ms)
@@ -174,13 +175,20 @@ static void a_queue_reads_back(void **context) {
   for (unsigned state = 1; state < TASK_ENUM_END; state++) a->counts[state] = test_random(&seed);
   round_trip(&object, &back);
   assert_true(id_equal(&a->id, &b->id) && id_equal(&a->namespace_id, &b->namespace_id));
+  /* clang-format off */
   SAME(revision)
   SAME(max_unfinished)
   SAME(max_running)
   SAME(key_concurrency)
   SAME(rate.tasks)
-  SAME(rate.per_ms) SAME(rate.burst) SAME(lease_ms) SAME(config_seq) SAME(paused) SAME(rate_at)
-      assert_memory_equal(a->counts, b->counts, sizeof a->counts);
+  SAME(rate.per_ms)
+  SAME(rate.burst)
+  SAME(lease_ms)
+  SAME(config_seq)
+  SAME(paused)
+  SAME(rate_at)
+  assert_memory_equal(a->counts, b->counts, sizeof a->counts);
+  /* clang-format on */
 }
 
 static void an_application_reads_back(void **context) {
