@@ -81,20 +81,44 @@ static void a_task_reads_back_field_by_field(void **context) {
     struct bytes key = bytes_of(row.task.id.bytes, id_bytes);
     assert_int_equal(task_row_decode(key, bytes_of(bytes, size), &back), STATUS_OK);
     const struct task *a = &row.task, *b = &back.task;
-#define SAME(field) assert_true(a->field == b->field);
-    SAME(accepted_seq)
-    SAME(last_seq)
-    SAME(error_seq)
-    SAME(result_seq)
-    SAME(epoch)
-    SAME(created_at)
-    SAME(updated_at) SAME(available_at) SAME(start_deadline_at) SAME(deadline_at) SAME(completed_at) SAME(cancel_requested_at)
-        SAME(queue) SAME(application) SAME(handler) SAME(revision) SAME(initial_delay_ms) SAME(max_delay_ms)
-            SAME(attempt_timeout_ms) SAME(payload_bytes) SAME(attempt_count) SAME(max_attempts) SAME(state)
-                SAME(recovery_safety) SAME(priority) SAME(ended_as) SAME(effect_uncertain) SAME(retried) SAME(scheduled)
-                    SAME(is_retry) SAME(attempt.leased_at) SAME(attempt.lease_until) SAME(attempt.live_until)
-                        SAME(attempt.started_at) SAME(attempt.attempt_deadline_at) SAME(attempt.lease_ms)
-                            assert_true(id_equal(&a->id, &b->id) && id_equal(&a->attempt.id, &b->attempt.id));
+#define SAME(field) assert_true(a->field == b->field)
+    SAME(accepted_seq);
+    SAME(last_seq);
+    SAME(error_seq);
+    SAME(result_seq);
+    SAME(epoch);
+    SAME(created_at);
+    SAME(updated_at);
+    SAME(available_at);
+    SAME(start_deadline_at);
+    SAME(deadline_at);
+    SAME(completed_at);
+    SAME(cancel_requested_at);
+    SAME(queue);
+    SAME(application);
+    SAME(handler);
+    SAME(revision);
+    SAME(initial_delay_ms);
+    SAME(max_delay_ms);
+    SAME(attempt_timeout_ms);
+    SAME(payload_bytes);
+    SAME(attempt_count);
+    SAME(max_attempts);
+    SAME(state);
+    SAME(recovery_safety);
+    SAME(priority);
+    SAME(ended_as);
+    SAME(effect_uncertain);
+    SAME(retried);
+    SAME(scheduled);
+    SAME(is_retry);
+    SAME(attempt.leased_at);
+    SAME(attempt.lease_until);
+    SAME(attempt.live_until);
+    SAME(attempt.started_at);
+    SAME(attempt.attempt_deadline_at);
+    SAME(attempt.lease_ms);
+    assert_true(id_equal(&a->id, &b->id) && id_equal(&a->attempt.id, &b->attempt.id));
     assert_true(id_equal(&a->attempt.instance_id, &b->attempt.instance_id));
     assert_true(id_equal(&a->attempt.application_id, &b->attempt.application_id));
     assert_true(id_equal(&row.key_id, &back.key_id));
@@ -175,20 +199,18 @@ static void a_queue_reads_back(void **context) {
   for (unsigned state = 1; state < TASK_ENUM_END; state++) a->counts[state] = test_random(&seed);
   round_trip(&object, &back);
   assert_true(id_equal(&a->id, &b->id) && id_equal(&a->namespace_id, &b->namespace_id));
-  /* clang-format off */
-  SAME(revision)
-  SAME(max_unfinished)
-  SAME(max_running)
-  SAME(key_concurrency)
-  SAME(rate.tasks)
-  SAME(rate.per_ms)
-  SAME(rate.burst)
-  SAME(lease_ms)
-  SAME(config_seq)
-  SAME(paused)
-  SAME(rate_at)
+  SAME(revision);
+  SAME(max_unfinished);
+  SAME(max_running);
+  SAME(key_concurrency);
+  SAME(rate.tasks);
+  SAME(rate.per_ms);
+  SAME(rate.burst);
+  SAME(lease_ms);
+  SAME(config_seq);
+  SAME(paused);
+  SAME(rate_at);
   assert_memory_equal(a->counts, b->counts, sizeof a->counts);
-  /* clang-format on */
 }
 
 static void an_application_reads_back(void **context) {
@@ -198,7 +220,11 @@ static void an_application_reads_back(void **context) {
   *a = (struct application){object.id, random_id(), 1, 2, 3, 4, true};
   round_trip(&object, &back);
   assert_true(id_equal(&a->id, &b->id) && id_equal(&a->namespace_id, &b->namespace_id));
-  SAME(revision) SAME(max_unfinished) SAME(unfinished) SAME(config_seq) SAME(disabled)
+  SAME(revision);
+  SAME(max_unfinished);
+  SAME(unfinished);
+  SAME(config_seq);
+  SAME(disabled);
 }
 
 static void a_credential_reads_back(void **context) {
@@ -221,9 +247,13 @@ static void a_credential_reads_back(void **context) {
     round_trip(&object, &back);
     assert_true(id_equal(&a->id, &b->id) && id_equal(&a->namespace_id, &b->namespace_id));
     assert_true(id_equal(&a->application_id, &b->application_id));
-    SAME(permissions)
-    SAME(expires_at)
-    SAME(revision) SAME(config_seq) SAME(revoked) SAME(queue_count) assert_true((b->queue_ids == NULL) == (count == 0));
+    SAME(permissions);
+    SAME(expires_at);
+    SAME(revision);
+    SAME(config_seq);
+    SAME(revoked);
+    SAME(queue_count);
+    assert_true((b->queue_ids == NULL) == (count == 0));
     if (count != 0) assert_memory_equal(b->queue_ids, queues, sizeof(struct id) * count);
     assert_memory_equal(a->token_hash, b->token_hash, sizeof a->token_hash);
     free(b->queue_ids);
