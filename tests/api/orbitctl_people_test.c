@@ -1,0 +1,171 @@
+/* orbitctl for people in the loop and for administrators: the demo, why, recovery commands, queues, applications, credentials.
+ */
+#include "api/orbitctl_fixture.h"
+
+/* The same environment with the admin's, or root's, credentials. */
+static char other_variable[320];
+static const char *other_environment[4];
+static struct api_run_options as_other = {.environment = other_environment};
+
+static struct api_run_options *with(const char *credentials) {
+  (void)snprintf(other_variable, sizeof other_variable, "ORBIT_CREDENTIALS_FILE=%s", credentials);
+  other_environment[0] = url_variable;
+  other_environment[1] = other_variable;
+  return &as_other;
+}
+
+static void the_demo_plays_the_whole_story(void **state) {
+  (void)state;
+  struct api_run run;
+  api_orbitctl(&as_usual, &run, "demo", NULL);
+  expect_code(&run, 0);
+  expect_in(run.out, "attempt 1: FAILED, safe to retry");
+  expect_in(run.out, "attempt 2: SUCCEEDED");
+  expect_in(run.out, "attempt 1: UNKNOWN");
+  expect_in(run.out, "task.review");
+  expect_in(run.out, "task.retry");
+  expect_in(run.out, "409 STATE_CONFLICT");
+  api_run_clear(&run);
+}
+
+/* why, by what keeps a task from running; and a cancel with its audit. */
+static void says_why_and_cancels(void **state) {
+  (void)state;
+  struct api_run run;
+  cleanup(guard_free) char *id = submitted("why", "nobody", "600000", "1");
+  api_orbitctl(&as_usual, &run, "why", id, NULL);
+  expect_code(&run, 0);
+  expect_in(run.out, "no connected worker with free capacity offers handler nobody");
+  api_run_clear(&run);
+  api_orbitctl(with(server.admin_credentials), &run, "queue", "pause", server.queue_id, "--reason", "night", NULL);
+  expect_code(&run, 0);
+  expect_in(run.out, "paused           true");
+  api_run_clear(&run);
+  api_orbitctl(&as_usual, &run, "why", id, NULL);
+  expect_in(run.out, "its queue is paused");
+  api_run_clear(&run);
+  api_orbitctl(with(server.admin_credentials), &run, "queue", "resume", server.queue_id, NULL);
+  expect_code(&run, 0);
+  api_run_clear(&run);
+  api_orbitctl(&as_usual, &run, "task", "cancel", id, "--reason", "not needed", "-o", "json", NULL);
+  expect_code(&run, 0);
+  cleanup(guard_free) char *cancelled = value_of(run.out, "task.state");
+  assert_string_equal(cancelled, "CANCELLED");
+  api_run_clear(&run);
+  api_orbitctl(&as_usual, &run, "task", "operations", id, "-o", "jsonl", NULL);
+  expect_code(&run, 0);
+  expect_in(run.out, "\"action\":\"task.cancel\"");
+  expect_in(run.out, "\"action\":\"task.accept\"");
+  api_run_clear(&run);
+  api_orbitctl(&as_usual, &run, "why", id, NULL);
+  expect_in(run.out, "CANCELLED");
+  api_run_clear(&run);
+}
+
+static void retries_by_hand_once(void **state) {
+  (void)state;
+  struct api_run run;
+  cleanup(guard_free) char *id = submitted("by-hand", "nobody", "600000", "1");
+  api_orbitctl(&as_usual, &run, "task", "cancel", id, "--reason", "wrong time", NULL);
+  expect_code(&run, 0);
+  api_run_clear(&run);
+  for (unsigned i = 0; i < 2; i++) { /* the second successor is refused */
+    api_orbitctl(&as_usual, &run, "task", "retry", id, "--revision", "2", "--reason", "now", "--evidence", "ticket:1",
+                 "--safe-to-retry", "--timeout-ms", "600000", "--key", i == 0 ? "first" : "second", "-o", "json", NULL);
+    expect_code(&run, i == 0 ? 0 : 1);
+    expect_in(i == 0 ? run.out : run.err, i == 0 ? "\"retry_of\"" : "STATE_CONFLICT");
+    api_run_clear(&run);
+  }
+  api_orbitctl(&as_usual, &run, "task", "retry", id, "--revision", "2", NULL); /* confirmation and reasons are asked for */
+  expect_code(&run, 2);
+  expect_in(run.err, "--reason is missing");
+  api_run_clear(&run);
+}
+
+static void lists_page_after_page(void **state) {
+  (void)state;
+  struct api_run run;
+  for (unsigned i = 0; i < 25; i++) {
+    char key[24];
+    (void)snprintf(key, sizeof key, "page-%u", i);
+    free(submitted(key, "paged", "600000", "1"));
+  }
+  api_orbitctl(&as_usual, &run, "task", "list", "--handler", "paged", "--state", "WAITING", "-o", "jsonl", NULL);
+  expect_code(&run, 0);
+  unsigned rows = 0;
+  for (const char *at_row = run.out; (at_row = strstr(at_row, "\"handler\":\"paged\"")) != NULL; at_row++) rows++;
+  assert_int_equal(rows, 25);
+  api_run_clear(&run);
+}
+
+static void administers_queues_and_credentials(void **state) {
+  (void)state;
+  struct api_run run;
+  api_orbitctl(with(server.admin_credentials), &run, "queue", "create", "--name", "narrow", "--max-unfinished", "3", "--rate",
+               "10/1000/2", "-o", "json", NULL);
+  expect_code(&run, 0);
+  cleanup(guard_free) char *queue = value_of(run.out, "queue.id"), *tasks = value_of(run.out, "queue.rate.tasks");
+  assert_string_equal(tasks, "10");
+  api_run_clear(&run);
+  api_orbitctl(with(server.admin_credentials), &run, "queue", "change", queue, "--revision", "1", "--rate", "none",
+               "--max-unfinished", "none", "-o", "json", NULL);
+  expect_code(&run, 0);
+  cleanup(guard_free) char *gone = value_of(run.out, "queue.rate"), *revision = value_of(run.out, "queue.revision");
+  assert_string_equal(gone, "");
+  assert_string_equal(revision, "2");
+  api_run_clear(&run);
+  api_orbitctl(with(server.admin_credentials), &run, "credential", "create", "--application", server.application_id,
+               "--permissions", "tasks:read,queues:read", "--queues", queue, "-o", "json", NULL);
+  expect_code(&run, 0);
+  cleanup(guard_free) char *credential = value_of(run.out, "credential.id"), *token = value_of(run.out, "token");
+  api_run_clear(&run);
+  http_get(&server, token, "/v1/queues", &reply);
+  http_expect(&reply, 200, NULL, NULL);
+  api_orbitctl(with(server.admin_credentials), &run, "credential", "revoke", credential, NULL);
+  expect_code(&run, 0);
+  expect_in(run.out, "true");
+  api_run_clear(&run);
+  http_get(&server, token, "/v1/queues", &reply);
+  assert_int_equal(reply.status, 401);
+  api_orbitctl(with(server.admin_credentials), &run, "audit", "list", "--target", credential, NULL);
+  expect_code(&run, 0);
+  expect_in(run.out, "credential.revoke");
+  expect_in(run.out, "credential.create");
+  api_run_clear(&run);
+  api_orbitctl(with(server.root_credentials), &run, "namespace", "create", "--name", "second", NULL);
+  expect_code(&run, 0);
+  expect_in(run.out, "token orbit_");
+  api_run_clear(&run);
+}
+
+static void knows_misuse_of_rows(void **state) {
+  (void)state;
+  struct api_run run;
+  api_orbitctl(&as_usual, &run, "queue", "destroy", NULL);
+  expect_code(&run, 2);
+  expect_in(run.err, "there is no command");
+  api_run_clear(&run);
+  api_orbitctl(&as_usual, &run, "queue", "get", "no-id", NULL);
+  expect_code(&run, 2);
+  api_run_clear(&run);
+  api_orbitctl(&as_usual, &run, "queue", "create", "--name", "x", "--rate", "fast", NULL);
+  expect_code(&run, 2);
+  expect_in(run.err, "TASKS/PER_MS/BURST");
+  api_run_clear(&run);
+  api_orbitctl(&as_usual, &run, "queue", "create", "--name", "x", NULL); /* this credential may not */
+  expect_code(&run, 1);
+  expect_in(run.err, "PERMISSION_DENIED");
+  api_run_clear(&run);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(the_demo_plays_the_whole_story),
+      cmocka_unit_test(says_why_and_cancels),
+      cmocka_unit_test(retries_by_hand_once),
+      cmocka_unit_test(lists_page_after_page),
+      cmocka_unit_test(administers_queues_and_credentials),
+      cmocka_unit_test(knows_misuse_of_rows),
+  };
+  return cmocka_run_group_tests(tests, start, stop);
+}
