@@ -209,7 +209,7 @@ enum status config_read(int argc, char **argv, struct config *ret_config, struct
   }
   if (status != STATUS_OK) return status;
   if (config.data[0] == 0 && !config.print_config)
-    return fault_set(fault, STATUS_INVALID_ARGUMENT, "data", "--data DIR is missing; orbitctl init --data DIR makes one");
+    return fault_set(fault, STATUS_NOT_FOUND, "data", "--data DIR is missing; orbitctl init --data DIR makes one");
   if (strcmp(config.log_format, "auto") != 0 && strcmp(config.log_format, "json") != 0 &&
       strcmp(config.log_format, "text") != 0)
     return fault_set(fault, STATUS_INVALID_ARGUMENT, "log-format", "--log-format is auto, json or text");

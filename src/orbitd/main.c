@@ -160,9 +160,11 @@ int main(int argc, char **argv) {
   sigset_t signals;
   int signal_number;
   if (sodium_init() < 0) return exit_cannot_run;
-  if (config_read(argc, argv, &server.config, &fault) != STATUS_OK || judge_addresses(&server.config, &fault) != STATUS_OK) {
+  enum status status = config_read(argc, argv, &server.config, &fault);
+  if (status == STATUS_OK) status = judge_addresses(&server.config, &fault);
+  if (status != STATUS_OK) {
     (void)fprintf(stderr, "orbitd: %s\n", fault.message);
-    return exit_misuse;
+    return status == STATUS_NOT_FOUND ? exit_misuse : exit_cannot_run;
   }
   if (server.config.print_config) config_print(&server.config);
   if (server.config.print_config || server.config.check) return 0;

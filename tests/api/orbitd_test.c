@@ -116,15 +116,15 @@ static void refuses_addresses_that_are_none(void **state) {
   static const char *const addresses[] = {"8080",           "127.0.0.1",       "127.0.0.1:", ":8080", "orbit.example:8080",
                                           "127.0.0.1:http", "127.0.0.1:65536", "[::1:8080"};
   for (unsigned i = 0; i < sizeof addresses / sizeof addresses[0]; i++) {
-    expect_refusal((const char *const[]){"--listen", addresses[i], NULL}, 2, "--listen");
-    expect_refusal((const char *const[]){"--worker-listen", addresses[i], "--check", NULL}, 2, addresses[i]);
+    expect_refusal((const char *const[]){"--listen", addresses[i], NULL}, 3, "--listen");
+    expect_refusal((const char *const[]){"--worker-listen", addresses[i], "--check", NULL}, 3, addresses[i]);
   }
 }
 
 static void leaves_the_loopback_only_when_told(void **state) {
   (void)state;
-  expect_refusal((const char *const[]){"--listen", "0.0.0.0:0", NULL}, 2, "--allow-plain-text");
-  expect_refusal((const char *const[]){"--worker-listen", "[::]:0", NULL}, 2, "--allow-plain-text");
+  expect_refusal((const char *const[]){"--listen", "0.0.0.0:0", NULL}, 3, "--allow-plain-text");
+  expect_refusal((const char *const[]){"--worker-listen", "[::]:0", NULL}, 3, "--allow-plain-text");
   api_server_start(&server, (const char *const[]){"--listen", "0.0.0.0:0", "--allow-plain-text", NULL});
   http_get(&server, NULL, "/healthz", &reply);
   http_expect(&reply, 200, NULL, NULL);

@@ -115,7 +115,7 @@ _orbit_bench() {
   if [[ ${#_orbit_words[@]} -eq 0 && $_orbit_cur != -* ]]; then
     _orbit_offer "submit lifecycle paced restart"
   else
-    _orbit_offer "$valued $_orbit_common"
+    _orbit_offer "$valued --checkpoint $_orbit_common"
   fi
 }
 
