@@ -131,7 +131,6 @@ static void follows_a_task_over_a_restart(void **state) {
   const char *const arguments[] = {api_program("orbitctl"), "task", "watch", id, "--interval-ms", "50", NULL};
   pid_t pid = api_spawn(arguments, &as_usual, out, err);
   api_wait(file_has(out, "WAITING"));
-  server.keep_ports = true;
   assert_int_equal(api_server_stop(&server, SIGKILL), 128 + SIGKILL);
   api_wait(file_has(err, "asking again"));
   api_server_start(&server, NULL);

@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "orbit.h"
+#include "ports/port.h"
 #include "support/support.h"
 
 enum { wait_ms_max = 30000, wait_step_ms = 10, proxy_links_max = 16 };
@@ -43,7 +44,7 @@ static inline void pause_ms(long ms) {
 struct server {
   char *directory;
   char data[512], credentials[512], log[512];
-  char http[64], worker[64]; /* addresses, the same over a restart */
+  struct port http, worker; /* the same over a restart */
   char url[96], worker_url[128];
   pid_t pid;
 };
@@ -81,18 +82,16 @@ static inline bool file_value(const char *path, const char *before, char *out, s
 }
 
 static inline void server_start(struct server *server) {
-  const char *arguments[] = {ORBIT_BIN_DIR "/orbitd", "--data",       server->data,   "--listen", server->http,
-                             "--worker-listen",       server->worker, "--log-format", "json",     NULL};
+  const char *arguments[] = {
+      ORBIT_BIN_DIR "/orbitd", "--data",       server->data, "--listen", server->http.address, "--worker-listen",
+      server->worker.address,  "--log-format", "json",       NULL};
   server->pid = program_start(arguments, "/dev/null", server->log);
   wait_for(file_value(server->log, "\"message\":\"ready\"", server->url, sizeof server->url) ||
            waitpid(server->pid, NULL, WNOHANG) != 0);
   char listen[64];
   assert_true(file_value(server->log, "\"listen\":\"", listen, sizeof listen));
   assert_true(file_value(server->log, "\"worker_url\":\"", server->worker_url, sizeof server->worker_url));
-  (void)snprintf(server->http, sizeof server->http, "%s", listen);
   (void)snprintf(server->url, sizeof server->url, "http://%s", listen);
-  (void)snprintf(server->worker, sizeof server->worker, "%.*s", (int)strcspn(server->worker_url + 5, "/"),
-                 server->worker_url + 5);
 }
 
 static inline void server_end(struct server *server, int signal_number) {
@@ -114,7 +113,9 @@ static inline bool programs_are_built(void) {
 }
 
 static inline void server_up(struct server *server) {
-  *server = (struct server){.directory = test_directory_make(), .http = "127.0.0.1:0", .worker = "127.0.0.1:0"};
+  *server = (struct server){.directory = test_directory_make()};
+  assert_int_equal(port_hold(&server->http), 0);
+  assert_int_equal(port_hold(&server->worker), 0);
   (void)snprintf(server->data, sizeof server->data, "%s/data", server->directory);
   (void)snprintf(server->credentials, sizeof server->credentials, "%s/credentials.json", server->directory);
   (void)snprintf(server->log, sizeof server->log, "%s/log", server->directory);
@@ -128,6 +129,8 @@ static inline void server_up(struct server *server) {
 static inline void server_down(struct server *server) {
   server_end(server, SIGTERM);
   test_directory_remove(server->directory);
+  port_release(&server->http);
+  port_release(&server->worker);
 }
 
 /* ---- The proxy ---- */
@@ -222,7 +225,7 @@ static inline void proxy_up(struct proxy *proxy, const struct server *server) {
   assert_int_equal(listen(proxy->listener, 8), 0);
   assert_int_equal(getsockname(proxy->listener, (struct sockaddr *)&address, &size), 0);
   (void)snprintf(proxy->url, sizeof proxy->url, "ws://127.0.0.1:%u/v1/worker", ntohs(address.sin_port));
-  const char *port = strrchr(server->worker, ':');
+  const char *port = strrchr(server->worker.address, ':');
   assert_non_null(port);
   proxy->server = (struct sockaddr_in){.sin_family = AF_INET,
                                        .sin_addr.s_addr = htonl(INADDR_LOOPBACK),

@@ -184,6 +184,8 @@ void api_server_make(struct api_server *server) {
   (void)api_program("orbitd");
   (void)api_program("orbitctl");
   *server = (struct api_server){.directory = test_directory_make()};
+  assert_int_equal(port_hold(&server->http_port), 0);
+  assert_int_equal(port_hold(&server->worker_port), 0);
   (void)snprintf(server->data, sizeof server->data, "%s/data", server->directory);
   (void)snprintf(server->credentials, sizeof server->credentials, "%s/credentials.json", server->directory);
   (void)snprintf(server->admin_credentials, sizeof server->admin_credentials, "%s/admin.json", server->directory);
@@ -203,11 +205,18 @@ void api_server_make(struct api_server *server) {
 
 /* ---- The server ---- */
 
-static void server_arguments(const struct api_server *server, const char *const *more, const char *arguments[arguments_max]) {
-  const char *listen = server->keep_ports && server->address[0] != '\0' ? server->address : "127.0.0.1:0";
-  const char *worker = server->keep_ports && server->worker_address[0] != '\0' ? server->worker_address : "127.0.0.1:0";
-  const char *const first[] = {api_program("orbitd"), "--data", server->data,   "--listen", listen,
-                               "--worker-listen",     worker,   "--log-format", "json"};
+/* At its own ports, or, beside one that runs, at any. */
+static void server_arguments(const struct api_server *server, bool beside, const char *const *more,
+                             const char *arguments[arguments_max]) {
+  const char *const first[] = {api_program("orbitd"),
+                               "--data",
+                               server->data,
+                               "--listen",
+                               beside ? "127.0.0.1:0" : server->http_port.address,
+                               "--worker-listen",
+                               beside ? "127.0.0.1:0" : server->worker_port.address,
+                               "--log-format",
+                               "json"};
   size_t count = sizeof first / sizeof first[0];
   memcpy(arguments, first, sizeof first);
   for (; more != NULL && *more != NULL; more++) {
@@ -261,7 +270,7 @@ static bool is_ready(struct api_server *server) {
 void api_server_start(struct api_server *server, const char *const *more) {
   const char *arguments[arguments_max];
   assert_int_equal(server->pid, 0);
-  server_arguments(server, more, arguments);
+  server_arguments(server, server->pid != 0, more, arguments);
   server->pid = api_spawn(arguments, NULL, NULL, server->log);
   api_wait(is_ready(server));
   assert_true(api_log_value(server, "ready", "worker_url", server->worker_url, sizeof server->worker_url));
@@ -269,14 +278,11 @@ void api_server_start(struct api_server *server, const char *const *more) {
   const char *colon = strrchr(server->address, ':');
   assert_non_null(colon);
   server->port = (uint16_t)strtoul(colon + 1, NULL, 10);
-  if (strncmp(server->worker_url, "ws://", 5) == 0)
-    (void)snprintf(server->worker_address, sizeof server->worker_address, "%.*s", (int)strcspn(server->worker_url + 5, "/"),
-                   server->worker_url + 5);
 }
 
 void api_server_refused(struct api_server *server, const char *const *more, struct api_run *ret_run) {
   const char *arguments[arguments_max];
-  server_arguments(server, more, arguments);
+  server_arguments(server, server->pid != 0, more, arguments);
   api_run(arguments, NULL, ret_run);
 }
 
@@ -293,6 +299,8 @@ void api_server_remove(struct api_server *server) {
   if (server->pid != 0) (void)api_server_stop(server, SIGKILL);
   if (server->directory != NULL) test_directory_remove(server->directory);
   server->directory = NULL;
+  port_release(&server->http_port);
+  port_release(&server->worker_port);
 }
 
 void api_server_up(struct api_server *server) {

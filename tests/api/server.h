@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "codec/json.h"
+#include "ports/port.h"
 #include "support/support.h"
 
 /* ---- Waiting: for a condition, never for luck ---- */
@@ -67,7 +68,8 @@ int api_wait_exit(pid_t pid);
 struct api_server {
   char *directory; /* everything is below it */
   char data[256], credentials[256], admin_credentials[256], root_credentials[256];
-  char log[256]; /* stderr of the running or the last server: JSON lines */
+  struct port http_port, worker_port; /* where each of its servers listens */
+  char log[256];                      /* stderr of the running or the last server: JSON lines */
   char namespace_id[33], application_id[33], queue_id[33];
   char token[128];       /* submit, read, cancel, consume, queues:read, events:read, review, retry, audit */
   char admin_token[128]; /* admin */
@@ -75,9 +77,8 @@ struct api_server {
   /* of the running server */
   pid_t pid; /* 0: none */
   uint16_t port;
-  char address[64], worker_address[64]; /* ADDR:PORT */
+  char address[64]; /* ADDR:PORT */
   char url[96], worker_url[160];
-  bool keep_ports; /* set it before a restart that must come back at the same addresses */
 };
 
 /* A data directory with its credentials, made by `orbitctl init`; nothing runs yet. Skips the test when the programs are not

@@ -95,6 +95,8 @@ enum status server_make(struct server *ret_server, struct fault *fault) {
   char *init[] = {
       "orbitctl", "init", "--data", ret_server->data, "--dev", "--recovery-access", "--credentials", ret_server->credentials,
       NULL};
+  if (port_hold(&ret_server->port) != 0 || port_hold(&ret_server->worker_port) != 0)
+    return fault_set(fault, STATUS_IO_ERROR, NULL, "no port on 127.0.0.1: %s", strerror(errno));
   enum status status = make_directory(ret_server, fault);
   if (status == STATUS_OK) server_log_path(ret_server, log);
   return status == STATUS_OK ? run(init, log, fault) : status;
@@ -107,6 +109,8 @@ static int remove_one(const char *path, const struct stat *facts, int kind, stru
 
 void server_clear(struct server *server, bool keep) {
   server_kill(server);
+  port_release(&server->port);
+  port_release(&server->worker_port);
   if (server->directory[0] != '\0' && !keep) (void)nftw(server->directory, remove_one, 16, FTW_DEPTH | FTW_PHYS);
   explicit_bzero(server->access.token, sizeof server->access.token);
 }
@@ -195,18 +199,10 @@ static enum status spawn(struct server *server, char *const *arguments, struct f
 }
 
 enum status server_spawn(struct server *server, struct fault *fault) {
-  bool again = server->access.http.size != 0;
   must(server->pid == 0);
-  char *arguments[] = {"orbitd",
-                       "--data",
-                       server->data,
-                       "--listen",
-                       again ? server->access.http.text : "127.0.0.1:0",
-                       "--worker-listen",
-                       again ? server->access.worker.text : "127.0.0.1:0",
-                       "--log-format",
-                       "json",
-                       NULL};
+  char *arguments[] = {
+      "orbitd",       "--data", server->data, "--listen", server->port.address, "--worker-listen", server->worker_port.address,
+      "--log-format", "json",   NULL};
   return spawn(server, arguments, fault);
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/status.h"
 #include "load/stream.h"
+#include "ports/port.h"
 
 enum { server_path_max = 512, server_token_max = 256 };
 
@@ -22,8 +23,9 @@ struct server {
   char directory[server_path_max]; /* "" when there is none; holds data/, credentials.json and server.log */
   char data[server_path_max + 8];
   char credentials[server_path_max + 20];
-  struct server_access access; /* addresses since the first start; they stay the same over restarts */
-  pid_t pid;                   /* 0: not running */
+  struct server_access access;   /* addresses since the first start; they stay the same over restarts */
+  struct port port, worker_port; /* where it listens */
+  pid_t pid;                     /* 0: not running */
   int pid_fd;
   int log_fd;           /* its standard error */
   pthread_t log_thread; /* copies the log to server.log and looks for the lines below */
