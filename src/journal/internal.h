@@ -62,6 +62,11 @@ int journal_env_open(const char *directory, uint64_t map_bytes, unsigned flags, 
 /* Reads how far LMDB uses the file. */
 void journal_measure(struct journal *journal);
 
+/* commit.c. Where record number i lies in the commit's buffer. */
+static inline size_t commit_record_start(const struct commit *commit, uint32_t i) { return i != 0 ? commit->ends[i - 1] : 0; }
+/* Sets flags, offsets and chains. Returns the chain of the last record. */
+uint64_t commit_seal(struct commit *commit, uint64_t chain);
+
 /* genesis.c */
 uint64_t genesis_chain(const struct genesis *genesis);
 /* FOREIGN, CORRUPT: the bytes are not a genesis that this program and machine can use. path is for the fault. */

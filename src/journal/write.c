@@ -1,0 +1,75 @@
+/* Owns a commit's way to the disk: one transaction, one sync, and no second chance after a failure. */
+#include <inttypes.h>
+
+#include "base/guard.h"
+#include "journal/internal.h"
+
+static int records_put(const struct journal *journal, MDB_txn *txn, const struct commit *commit) {
+  for (uint32_t i = 0; i < commit->count; i++) {
+    size_t start = commit_record_start(commit, i);
+    uint64_t seq = commit->first_seq + i;
+    MDB_val key = seq_key(&seq), value = {commit->ends[i] - start, commit->records.data + start};
+    int code = mdb_put(txn, journal->events, &key, &value, MDB_APPEND);
+    if (code != 0) return code;
+  }
+  return 0;
+}
+
+/* The one place where events reach the disk. An LMDB code; unless it is 0, only a restart tells whether the log has the commit:
+ * all of it or nothing. */
+static int transaction_write(const struct journal *journal, const struct commit *commit) {
+  MDB_txn *txn = NULL;
+  MDB_val mark = meta_key("clean");
+  int code = mdb_txn_begin(journal->env, NULL, 0, &txn);
+  if (code != 0) return code;
+  if (journal->marked) code = mdb_del(txn, journal->meta, &mark, NULL);
+  if (code == 0) code = records_put(journal, txn, commit);
+  if (code == 0) return mdb_txn_commit(txn);
+  mdb_txn_abort(txn);
+  return code;
+}
+
+enum status journal_commit(struct journal *journal, struct commit *commit, struct fault *fault) {
+  must(!journal->read_only);
+  if (journal->poisoned)
+    return fault_set(fault, STATUS_IO_ERROR, NULL,
+                     "%.160s: an earlier write failed, nothing is written any more: start again from the log",
+                     journal->log_path);
+  if (commit->count == 0) return STATUS_OK;
+  must(commit->first_seq == journal->last_seq + 1);
+  must(commit->time_us >= journal->last_time_us);
+  uint64_t chain = commit_seal(commit, journal->last_chain);
+  int code = transaction_write(journal, commit);
+  if (code != 0) {
+    journal->poisoned = true;
+    return journal_fault(fault, code, journal->log_path, "cannot write a commit");
+  }
+  journal->marked = false;
+  journal->last_chain = chain;
+  journal->last_time_us = commit->time_us;
+  journal->last_seq += commit->count;
+  journal->commits++;
+  journal->syncs++;
+  journal->committed_events += commit->count;
+  journal->committed_bytes += commit->records.size;
+  journal_measure(journal);
+  return STATUS_OK;
+}
+
+uint64_t journal_last_seq(const struct journal *journal) { return journal->last_seq; }
+uint64_t journal_first_chain(const struct journal *journal) { return genesis_chain(&journal->genesis); }
+uint64_t journal_last_chain(const struct journal *journal) { return journal->last_chain; }
+int64_t journal_last_time_us(const struct journal *journal) { return journal->last_time_us; }
+
+void journal_stats(const struct journal *journal, struct journal_stats *ret_stats) {
+  uint64_t file_bytes = journal->file_bytes, used_bytes = journal->used_bytes;
+  *ret_stats = (struct journal_stats){
+      .commits = journal->commits,
+      .syncs = journal->syncs,
+      .events = journal->committed_events,
+      .bytes = journal->committed_bytes,
+      .file_bytes = file_bytes,
+      .used_bytes = used_bytes,
+      .reserved_bytes = file_bytes > used_bytes ? file_bytes - used_bytes : 0,
+  };
+}
