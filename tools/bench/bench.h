@@ -18,6 +18,7 @@ struct bench_options {
   unsigned inflight; /* submissions sent and not answered: each has a connection */
   uint64_t tasks;    /* at most tasks_max; 0: no limit but seconds */
   unsigned payload_bytes;
+  unsigned batch; /* tasks a request; 0: one, by the route for one */
   unsigned workers, capacity;
   double rate;     /* submissions per second, whether or not the answers keep up; 0: the next when one is answered */
   double seconds;  /* of submitting; 0: no limit but tasks */
@@ -43,6 +44,8 @@ struct run {
 
 void run_init(struct run *run, const struct bench_options *options, const struct server_access *access);
 void run_clear(struct run *run);
+/* The next task's number; its latency begins at since_ns. */
+uint64_t run_number(struct run *run, int64_t since_ns);
 /* Notes what went wrong, if it is the first. */
 void run_fail(struct run *run, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* True while nothing went wrong, nobody interrupted, and something came back within the last half minute. */
@@ -55,8 +58,9 @@ struct producer {
   struct run *run;
   struct http_line *lines;
   unsigned count, waiting;
-  struct buffer request; /* a whole request; the number is written into it at … */
-  size_t key_offset, payload_offset;
+  unsigned items;        /* tasks a request */
+  struct buffer request; /* a whole request; each task's number is written into it twice: key and payload */
+  size_t *places;
   int64_t started_ns, stop_ns; /* no submission after stop_ns */
   uint64_t limit;
 };

@@ -20,15 +20,17 @@ static const struct mode_row {
   uint64_t tasks;
   unsigned workers;
   double rate;
-  bool takes_workers, takes_rate, takes_url;
+  bool takes_workers, takes_rate, takes_url, takes_batch;
 } modes[] = {
-    {"submit", mode_load, "submissions alone, every answer awaited", 64, 20000, 0, 0, false, false, true},
-    {"lifecycle", mode_load, "submissions, and workers that start and finish them", 64, 20000, 64, 0, true, false, true},
-    {"paced", mode_load, "lifecycle at a fixed rate: latency counts from when a submission was due", 64, 5000, 64, 1000, true,
+    {"submit", mode_load, "submissions alone, every answer awaited", 64, 20000, 0, 0, false, false, true, false},
+    {"batch", mode_load, "submissions of many tasks a request; the last batch is a whole one", 4, 100000, 0, 0, false, false,
      true, true},
+    {"lifecycle", mode_load, "submissions, and workers that start and finish them", 64, 20000, 64, 0, true, false, true, false},
+    {"paced", mode_load, "lifecycle at a fixed rate: latency counts from when a submission was due", 64, 5000, 64, 1000, true,
+     true, true, false},
     {"restart", mode_restart,
      "fill, kill -9, start again: until ready, and until a waiting worker holds a task (with --workers: after whole lives)",
-     256, 100000, 0, 0, true, false, false},
+     256, 100000, 0, 0, true, false, false, false},
 };
 enum { mode_count = sizeof modes / sizeof modes[0] };
 
@@ -55,6 +57,7 @@ enum {
   key_inflight = key_first,
   key_tasks,
   key_payload,
+  key_batch,
   key_workers,
   key_capacity,
   key_rate,
@@ -69,6 +72,7 @@ static const struct argp_option option_rows[] = {
      "submissions sent and not yet answered, each on a connection of its own (64; restart 256)", 0},
     {"tasks", key_tasks, "N", 0, "tasks to submit (20000; paced 5000; restart 100000; with --seconds: no limit)", 0},
     {"payload", key_payload, "BYTES", 0, "size of a payload, at least 43 (300)", 0},
+    {"batch", key_batch, "N", 0, "batch: tasks a request, 1 to 1000 (100)", 0},
     {"workers", key_workers, "N", 0, "worker connections (64)", 0},
     {"capacity", key_capacity, "N", 0, "attempts that a worker holds at once (1)", 0},
     {"rate", key_rate, "PER_S", 0, "paced: submissions per second (1000)", 0},
@@ -107,7 +111,7 @@ static double parse_real(struct argp_state *state, const char *name, const char 
 /* What the mode does not take is refused; what was not said comes from its row. */
 static void settle(struct argp_state *state, struct parsing *parsing) {
   struct bench_options *options = parsing->options;
-  if (options->mode == NULL) argp_error(state, "say what to measure: submit, lifecycle, paced or restart");
+  if (options->mode == NULL) argp_error(state, "say what to measure, one of the modes of --help");
   const struct mode_row *mode = find_mode(options->mode);
   const bool *given = parsing->given;
   if (mode == NULL) argp_error(state, "there is no mode \"%s\"", options->mode);
@@ -118,6 +122,9 @@ static void settle(struct argp_state *state, struct parsing *parsing) {
   if (options->checkpoint && mode->takes_url)
     argp_error(state, "%s starts from nothing: --checkpoint is for restart", mode->name);
   if (options->credentials != NULL && options->url == NULL) argp_error(state, "--credentials goes with --url");
+  if (!mode->takes_batch && given[key_batch - key_first])
+    argp_error(state, "%s submits one by one; batch has --batch", mode->name);
+  if (mode->takes_batch && !given[key_batch - key_first]) options->batch = 100;
   if (!given[key_inflight - key_first]) options->inflight = mode->inflight;
   if (!given[key_tasks - key_first]) options->tasks = options->seconds > 0 ? 0 : mode->tasks;
   if (!given[key_workers - key_first]) options->workers = mode->workers;
@@ -137,6 +144,9 @@ static error_t take_option(int key, char *argument, struct argp_state *state) {
       break;
     case key_payload:
       options->payload_bytes = (unsigned)parse_count(state, "payload", argument, payload_bytes_min, 262144);
+      break;
+    case key_batch:
+      options->batch = (unsigned)parse_count(state, "batch", argument, 1, 1000);
       break;
     case key_workers:
       options->workers = (unsigned)parse_count(state, "workers", argument, 1, 4000);

@@ -1,4 +1,5 @@
-/* Owns the submitting: one request that is written once and sent again and again with another number in it. */
+/* Owns the submitting: one request, of one task or of a batch, that is written once and sent again and again with other numbers
+ * in it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,7 +7,7 @@
 #include "base/guard.h"
 #include "bench.h"
 
-enum { number_digits = 8, body_bytes_max = 1024 * 1024 };
+enum { number_digits = 8, body_bytes_max = 4 * 1024 * 1024 };
 static const char number_place[] = "########";
 
 static void write_number(uint8_t *at, uint64_t number) {
@@ -19,24 +20,40 @@ static size_t find_place(const struct buffer *request, size_t after) {
   return (size_t)(found - request->data);
 }
 
+/* key NULL: the header has it. */
+static void write_task(struct buffer *body, const struct run *run, const char *key) {
+  buffer_append_char(body, '{');
+  if (key != NULL) buffer_append_format(body, "\"idempotency_key\":\"%s\",", key);
+  buffer_append_format(body, "\"queue_id\":\"%s\",\"handler\":\"bench\",\"handler_version\":\"v1\",\"payload_version\":\"v1\",",
+                       run->access->queue_id);
+  buffer_append_format(body, "\"payload\":{\"run\":\"%s\",\"n\":\"%s\",\"fill\":\"", run->tag, number_place);
+  for (unsigned i = payload_bytes_min; i < run->options->payload_bytes; i++) buffer_append_char(body, 'x');
+  buffer_append_text(body, "\"},\"task_timeout_ms\":86400000}");
+}
+
 static void make_request(struct producer *producer) {
   const struct run *run = producer->run;
+  unsigned batch = run->options->batch;
   cleanup(buffer_clear) struct buffer body;
   char key[64];
   buffer_init(&body, body_bytes_max);
-  buffer_append_format(&body,
-                       "{\"queue_id\":\"%s\",\"handler\":\"bench\",\"handler_version\":\"v1\",\"payload_version\":\"v1\",",
-                       run->access->queue_id);
-  buffer_append_format(&body, "\"payload\":{\"run\":\"%s\",\"n\":\"%s\",\"fill\":\"", run->tag, number_place);
-  for (unsigned i = payload_bytes_min; i < run->options->payload_bytes; i++) buffer_append_char(&body, 'x');
-  buffer_append_text(&body, "\"},\"task_timeout_ms\":86400000}");
-  must(!body.failed);
   (void)snprintf(key, sizeof key, "bench-%s-%s", run->tag, number_place);
+  if (batch != 0) buffer_append_text(&body, "{\"items\":[");
+  for (unsigned i = 0; i < batch; i++) {
+    if (i != 0) buffer_append_char(&body, ',');
+    write_task(&body, run, key);
+  }
+  if (batch != 0) buffer_append_text(&body, "]}");
+  else write_task(&body, run, NULL);
+  must(!body.failed);
   buffer_init(&producer->request, 2 * body_bytes_max);
-  http_request_write(&producer->request, "POST", "/v1/tasks", &run->access->http, run->access->token, key, buffer_bytes(&body));
+  http_request_write(&producer->request, "POST", batch != 0 ? "/v1/tasks:batch" : "/v1/tasks", &run->access->http,
+                     run->access->token, batch != 0 ? NULL : key, buffer_bytes(&body));
   must(!producer->request.failed);
-  producer->key_offset = find_place(&producer->request, 0);
-  producer->payload_offset = find_place(&producer->request, producer->key_offset + number_digits);
+  producer->places = guard_calloc(2 * (size_t)producer->items, sizeof *producer->places);
+  size_t after = 0;
+  for (size_t i = 0; i < 2 * (size_t)producer->items; i++, after += number_digits)
+    after = producer->places[i] = find_place(&producer->request, after);
 }
 
 static bool wants_more(const struct producer *producer) {
@@ -46,16 +63,24 @@ static bool wants_more(const struct producer *producer) {
 /* since_ns: when its latency begins; 0: now. */
 static void submit_next(struct producer *producer, struct http_line *line, int64_t since_ns) {
   struct run *run = producer->run;
-  line->number = run->sent++;
-  if (line->number >= run->sent_capacity) {
-    run->sent_capacity = run->sent_capacity != 0 ? 2 * run->sent_capacity : 65536;
-    run->sent_ns = guard_realloc(run->sent_ns, run->sent_capacity * sizeof *run->sent_ns);
+  line->number = run->sent;
+  if (since_ns == 0) since_ns = loop_now_ns();
+  for (unsigned i = 0; i < producer->items; i++) {
+    uint64_t number = run_number(run, since_ns);
+    write_number(producer->request.data + producer->places[2 * i], number);
+    write_number(producer->request.data + producer->places[2 * i + 1], number);
   }
-  write_number(producer->request.data + producer->key_offset, line->number);
-  write_number(producer->request.data + producer->payload_offset, line->number);
-  run->sent_ns[line->number] = since_ns != 0 ? since_ns : loop_now_ns();
   producer->waiting++;
   http_line_send(line, buffer_bytes(&producer->request));
+}
+
+/* How many items of a batch's answer were accepted. */
+static unsigned count_accepted(struct bytes body) {
+  static const char accepted[] = "{\"status\":201,";
+  unsigned count = 0;
+  const uint8_t *at = body.data, *end = body.data + body.size;
+  while ((at = memmem(at, (size_t)(end - at), accepted, sizeof accepted - 1)) != NULL) at += sizeof accepted - 1, count++;
+  return count;
 }
 
 static void answered(struct http_line *line, unsigned status, struct bytes body) {
@@ -64,12 +89,13 @@ static void answered(struct http_line *line, unsigned status, struct bytes body)
   int64_t now = loop_now_ns();
   producer->waiting--;
   run->progress_ns = now;
-  if (status != 201) {
+  bool good = producer->run->options->batch != 0 ? status == 200 && count_accepted(body) == producer->items : status == 201;
+  if (!good) {
     run_fail(run, "submission %llu was answered %u: %.*s", (unsigned long long)line->number, status,
              (int)(body.size < 200 ? body.size : 200), (const char *)body.data);
     return;
   }
-  run->accepted++;
+  run->accepted += producer->items;
   histogram_add(&run->submit, (uint64_t)(now - run->sent_ns[line->number]));
   if (run->options->rate <= 0 && wants_more(producer)) submit_next(producer, line, 0);
 }
@@ -87,6 +113,7 @@ void producer_start(struct producer *producer, struct run *run, uint64_t tasks) 
   *producer = (struct producer){.run = run, .count = options->inflight, .started_ns = loop_now_ns()};
   producer->stop_ns = options->seconds > 0 ? producer->started_ns + (int64_t)(options->seconds * 1e9) : INT64_MAX;
   producer->limit = tasks != 0 && tasks < tasks_max - run->sent ? run->sent + tasks : tasks_max;
+  producer->items = options->batch != 0 ? options->batch : 1;
   make_request(producer);
   producer->lines = guard_calloc(producer->count, sizeof *producer->lines);
   for (unsigned i = 0; i < producer->count; i++) {
@@ -122,4 +149,6 @@ void producer_clear(struct producer *producer) {
   free(producer->lines);
   producer->lines = NULL;
   buffer_clear(&producer->request);
+  free(producer->places);
+  producer->places = NULL;
 }

@@ -63,6 +63,10 @@ void result_print(const struct result *result) {
   };
   (void)printf(jsonl ? "{\"mode\":\"%s\"" : "%s\n", options->mode);
   print_rows(rows, sizeof rows / sizeof rows[0], jsonl);
+  if (options->batch != 0) {
+    const struct row batch_row = {"batch", "tasks a request (the latency is a request's)", options->batch, 0};
+    print_row(&batch_row, jsonl);
+  }
   if (options->workers != 0) {
     const struct row worker_rows[] = {{"workers", "workers", options->workers, 0},
                                       {"capacity", "capacity of each", options->capacity, 0}};

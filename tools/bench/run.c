@@ -25,6 +25,16 @@ void run_clear(struct run *run) {
   run->sent_ns = NULL;
 }
 
+uint64_t run_number(struct run *run, int64_t since_ns) {
+  uint64_t number = run->sent++;
+  if (number >= run->sent_capacity) {
+    run->sent_capacity = run->sent_capacity != 0 ? 2 * run->sent_capacity : 65536;
+    run->sent_ns = guard_realloc(run->sent_ns, run->sent_capacity * sizeof *run->sent_ns);
+  }
+  run->sent_ns[number] = since_ns;
+  return number;
+}
+
 void run_fail(struct run *run, const char *format, ...) {
   va_list arguments;
   if (run->fault.status != STATUS_OK) return;
