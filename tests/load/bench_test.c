@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "base/guard.h"
 #include "load/scan.h"
 #include "support/support.h"
 
@@ -44,6 +45,8 @@ static void every_mode_gives_an_object(void **state) {
       {"lifecycle --tasks 200 --inflight 8 --workers 2 --capacity 16", "lifecycle", 200, 0, true, false},
       {"lifecycle --tasks 10 --inflight 1 --workers 1", "lifecycle", 10, 1, true, false},
       {"paced --tasks 50 --rate 200 --workers 4", "paced", 50, 0, true, false},
+      {"batch --tasks 90 --batch 30 --inflight 2", "batch", 90, 0, false, false},
+      {"mixed --tasks 300 --inflight 8", "mixed", 300, 0, false, false},
       {"restart --tasks 300 --inflight 32", "restart", 300, 0, false, true},
       {"restart --tasks 100 --inflight 32 --workers 4", "restart", 100, 0, true, true},
   };
@@ -68,6 +71,65 @@ static void every_mode_gives_an_object(void **state) {
       assert_true(number(object, "first_claim_seconds") > 0 && number(object, "ready_seconds") > 0);
     }
   }
+}
+
+/* The last batch is a whole one. */
+static void batches_are_whole(void **state) {
+  char out[4096];
+  (void)state;
+  assert_int_equal(run("batch --tasks 25 --batch 10 -o jsonl", out, sizeof out), 0);
+  struct bytes object = bytes_of(out, strlen(out) - 1);
+  assert_true(number(object, "tasks") == 30 && number(object, "batch") == 10);
+}
+
+/* One object a step, the history growing; each knows what its own tasks cost. */
+static void growth_is_told_by_steps(void **state) {
+  static const double steps[][2] = {{1000, 500}, {1500, 750}}; /* history, and the tasks measured */
+  char out[8192];
+  (void)state;
+  assert_int_equal(run("grow --tasks 1500 --workers 2 --capacity 8 --inflight 16 -o jsonl", out, sizeof out), 0);
+  char *at = out;
+  for (size_t i = 0; i < 2; i++) {
+    char *newline = strchr(at, '\n');
+    assert_non_null(newline);
+    struct bytes object = bytes_of(at, (size_t)(newline - at));
+    assert_true(bytes_equal_text(scan_text(object, "mode"), "grow"));
+    assert_true(number(object, "history") == steps[i][0]);
+    assert_true(number(object, "tasks") <= steps[i][1] && number(object, "tasks") > 0);
+    assert_true(number(object, "life_p50_us") > 0 && number(object, "disk_bytes_per_task") > 500);
+    at = newline + 1;
+  }
+  assert_true(*at == '\0');
+}
+
+/* Ratios to the last earlier result of the same load, and to no other. */
+static void compares_with_an_earlier_result(void **state) {
+  static const char earlier[] =
+      "not JSON\n"
+      "{\"mode\":\"submit\",\"inflight\":4,\"payload\":300,\"tasks\":1,\"tasks_per_s\":9}\n"
+      "{\"mode\":\"submit\",\"inflight\":4,\"payload\":300,\"tasks\":10,\"tasks_per_s\":null}\n"
+      "{\"mode\":\"submit\",\"inflight\":5,\"payload\":300,\"tasks\":1}\n"
+      "{\"mode\":\"batch\",\"inflight\":4,\"payload\":300,\"tasks\":1}\n";
+  static const char *const rows[][2] = {{"submit --tasks 40 --inflight 4", "\"ratio\":{\"tasks\":4.0000}"},
+                                        {"submit --tasks 40 --inflight 6", NULL}};
+  (void)state;
+  cleanup(guard_free) char *directory = test_directory_make();
+  char path[512], arguments[1024], out[4096];
+  (void)snprintf(path, sizeof path, "%s/earlier.jsonl", directory);
+  FILE *file = fopen(path, "we");
+  assert_true(file != NULL && fputs(earlier, file) >= 0 && fclose(file) == 0);
+  for (size_t i = 0; i < 2; i++) {
+    (void)snprintf(arguments, sizeof arguments, "%s --against %s -o jsonl", rows[i][0], path);
+    assert_int_equal(run(arguments, out, sizeof out), 0);
+    if (rows[i][1] != NULL) assert_non_null(strstr(out, rows[i][1]));
+    else assert_null(strstr(out, "ratio"));
+  }
+  (void)snprintf(arguments, sizeof arguments, "submit --tasks 40 --inflight 4 --against %s", path);
+  assert_int_equal(run(arguments, out, sizeof out), 0);
+  assert_non_null(strstr(out, "  x4.000\n"));
+  assert_int_equal(run("submit --tasks 1 --against /nowhere 2>&1", out, sizeof out), 3);
+  test_directory_remove(directory);
+  directory = NULL;
 }
 
 /* Open loop: the rate is kept, so that 40 tasks at 100 a second take not much less than 0.4 s. */
@@ -102,6 +164,12 @@ static void misuse_is_refused(void **state) {
       "paced --rate 0",
       "submit -o csv",
       "submit --no-such-option",
+      "submit --batch 5",
+      "batch --batch 0",
+      "batch --batch 1001",
+      "batch --workers 1",
+      "grow --url http://127.0.0.1:1",
+      "grow --seconds 1",
   };
   (void)state;
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -121,11 +189,10 @@ static void a_server_that_is_not_there_is_said(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(every_mode_gives_an_object),
-      cmocka_unit_test(paced_keeps_its_rate),
-      cmocka_unit_test(text_is_for_people),
-      cmocka_unit_test(misuse_is_refused),
-      cmocka_unit_test(a_server_that_is_not_there_is_said),
+      cmocka_unit_test(every_mode_gives_an_object), cmocka_unit_test(batches_are_whole),
+      cmocka_unit_test(growth_is_told_by_steps),    cmocka_unit_test(compares_with_an_earlier_result),
+      cmocka_unit_test(paced_keeps_its_rate),       cmocka_unit_test(text_is_for_people),
+      cmocka_unit_test(misuse_is_refused),          cmocka_unit_test(a_server_that_is_not_there_is_said),
   };
   return cmocka_run_group_tests_name("bench", tests, NULL, NULL);
 }

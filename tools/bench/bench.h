@@ -24,9 +24,18 @@ struct bench_options {
   double seconds;  /* of submitting; 0: no limit but tasks */
   const char *url; /* NULL: a server of its own */
   const char *credentials;
+  bool mixed; /* reads, lists, repeats and cancels beside */
   bool jsonl;
-  bool checkpoint; /* restart from the checkpoint */
+  struct buffer against; /* earlier results, a JSON object a line; empty: none */
+  bool checkpoint;       /* restart from the checkpoint */
 };
+
+/* A task that was accepted lately. */
+struct recent {
+  uint64_t number;
+  char task_id[33];
+};
+enum { recent_max = 1024 };
 
 /* One run of load: what producer and crew share. Tasks have numbers 0, 1, 2 … that travel in their payloads. */
 struct run {
@@ -36,7 +45,9 @@ struct run {
   char tag[9];      /* marks keys and payloads of this run */
   int64_t *sent_ns; /* by task number: when its submission was sent, or was due */
   uint64_t sent_capacity;
-  struct histogram submit, life; /* ns */
+  struct histogram submit, life, other; /* ns */
+  struct recent recent[recent_max];     /* mode mixed */
+  unsigned recent_count;
   uint64_t sent, accepted, finished;
   int64_t progress_ns; /* when something last came back */
   struct fault fault;  /* the first thing that went wrong; status OK: nothing did */
@@ -46,6 +57,7 @@ void run_init(struct run *run, const struct bench_options *options, const struct
 void run_clear(struct run *run);
 /* The next task's number; its latency begins at since_ns. */
 uint64_t run_number(struct run *run, int64_t since_ns);
+void run_remember(struct run *run, uint64_t number, struct bytes task_id);
 /* Notes what went wrong, if it is the first. */
 void run_fail(struct run *run, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* True while nothing went wrong, nobody interrupted, and something came back within the last half minute. */
@@ -72,7 +84,26 @@ void producer_start(struct producer *producer, struct run *run, uint64_t tasks);
 /* Submits what is due by the rate; returns when it wants to be called again, at the latest. */
 int64_t producer_turn(struct producer *producer);
 bool producer_is_done(const struct producer *producer); /* all that it wanted was submitted and answered */
+/* The request that submitted this task, once more; valid until the next is sent. Not of a batch. */
+struct bytes producer_repeat(struct producer *producer, uint64_t number);
 void producer_clear(struct producer *producer);
+
+/* ---- mixer: everything but submissions, on connections of its own ---- */
+
+struct mixer {
+  struct run *run;
+  struct producer *producer;
+  struct http_line *lines;
+  unsigned count, waiting;
+  struct buffer request;
+  uint64_t next, done;
+  bool ending; /* nothing more is asked */
+};
+
+void mixer_start(struct mixer *mixer, struct run *run, struct producer *producer);
+/* Puts connections to work that have none: once there is a task to ask about. */
+void mixer_turn(struct mixer *mixer);
+void mixer_clear(struct mixer *mixer);
 
 /* ---- crew: workers that start and finish whatever comes ---- */
 
@@ -110,10 +141,12 @@ struct result {
   const struct bench_options *options;
   uint64_t tasks;
   double seconds;
-  const struct histogram *submit, *life;
+  const struct histogram *submit, *life, *other;
+  uint64_t other_requests; /* of mode mixed */
   /* Negative: not known. */
   double server_cpu_us_per_task, syncs_per_task, disk_bytes_per_task, rss_bytes;
-  bool restarted; /* the rest is of mode restart */
+  uint64_t history; /* of mode grow: tasks so far; else 0 */
+  bool restarted;   /* the rest is of mode restart */
   uint64_t replay_events;
   double replay_seconds, ready_seconds, first_claim_seconds, memory_bytes_per_task;
 };
@@ -122,14 +155,14 @@ void result_init(struct result *ret_result, const struct run *run);
 void result_print(const struct result *result);
 
 /* Turns the loop until all that the producer wanted is answered and, with a crew, finished. */
-void run_to_end(struct run *run, struct producer *producer, const struct crew *crew);
+void run_to_end(struct run *run, struct producer *producer, const struct crew *crew, struct mixer *mixer);
 /* Runs producer and crew (NULL: none) until all is done, and fills in the result but for what the log tells. pid 0: not ours.
  */
 void measure(struct run *run, struct producer *producer, struct crew *crew, pid_t pid, struct result *ret_result);
 
 /* A mode: exit code. */
 typedef int bench_mode(const struct bench_options *options);
-bench_mode mode_load, mode_restart;
+bench_mode mode_load, mode_mixed, mode_restart, mode_grow;
 
 /* "orbit-bench: …" on stderr; returns code. */
 int bench_say(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));

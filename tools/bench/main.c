@@ -28,10 +28,15 @@ static const struct mode_row {
     {"lifecycle", mode_load, "submissions, and workers that start and finish them", 64, 20000, 64, 0, true, false, true, false},
     {"paced", mode_load, "lifecycle at a fixed rate: latency counts from when a submission was due", 64, 5000, 64, 1000, true,
      true, true, false},
+    {"mixed", mode_mixed, "submissions with reads, lists, repeats and cancels beside", 64, 20000, 0, 0, false, false, true,
+     false},
+    {"grow", mode_grow, "lifecycle on and on: what a life costs at 1,000, 10,000, 100,000 … tasks of history", 64, 1000000, 4,
+     0, true, false, false, false},
     {"restart", mode_restart,
      "fill, kill -9, start again: until ready, and until a waiting worker holds a task (with --workers: after whole lives)",
      256, 100000, 0, 0, true, false, false, false},
 };
+enum { against_bytes_max = 64 * 1024 * 1024 };
 enum { mode_count = sizeof modes / sizeof modes[0] };
 
 int bench_say(int code, const char *format, ...) {
@@ -64,6 +69,7 @@ enum {
   key_seconds,
   key_url,
   key_checkpoint,
+  key_against,
   key_credentials
 };
 
@@ -80,6 +86,7 @@ static const struct argp_option option_rows[] = {
     {"url", key_url, "URL", 0,
      "a server that runs already; without it one is started on a fresh directory below $TMPDIR or /var/tmp, on a disk", 0},
     {"checkpoint", key_checkpoint, NULL, 0, "restart: from the checkpoint; without it the whole log is folded", 0},
+    {"against", key_against, "FILE", 0, "print ratios to earlier results of the same load, made with -o jsonl", 0},
     {"credentials", key_credentials, "FILE", 0, "with --url (ORBIT_CREDENTIALS_FILE)", 0},
     {"output", 'o', "FORMAT", 0, "text or jsonl (text)", 0},
     {NULL, 0, NULL, 0, NULL, 0},
@@ -108,6 +115,16 @@ static double parse_real(struct argp_state *state, const char *name, const char 
   return value;
 }
 
+static void read_against(struct argp_state *state, const char *path, struct buffer *out) {
+  char text[4096];
+  FILE *file = fopen(path, "re");
+  if (file == NULL) argp_failure(state, exit_cannot_run, errno, "--against: %s", path);
+  buffer_reset(out);
+  for (size_t got; file != NULL && (got = fread(text, 1, sizeof text, file)) != 0;) buffer_append(out, text, got);
+  if (file != NULL) (void)fclose(file);
+  if (out->failed) argp_failure(state, exit_cannot_run, 0, "--against: %s is too large", path);
+}
+
 /* What the mode does not take is refused; what was not said comes from its row. */
 static void settle(struct argp_state *state, struct parsing *parsing) {
   struct bench_options *options = parsing->options;
@@ -118,8 +135,9 @@ static void settle(struct argp_state *state, struct parsing *parsing) {
   if (!mode->takes_workers && (given[key_workers - key_first] || given[key_capacity - key_first]))
     argp_error(state, "%s has no workers", mode->name);
   if (!mode->takes_rate && given[key_rate - key_first]) argp_error(state, "%s has no rate; paced has", mode->name);
-  if (!mode->takes_url && options->url != NULL) argp_error(state, "%s kills its server: it takes no --url", mode->name);
-  if (options->checkpoint && mode->takes_url)
+  if (!mode->takes_url && options->url != NULL)
+    argp_error(state, "%s needs a server of its own: it takes no --url", mode->name);
+  if (options->checkpoint && mode->run != mode_restart)
     argp_error(state, "%s starts from nothing: --checkpoint is for restart", mode->name);
   if (options->credentials != NULL && options->url == NULL) argp_error(state, "--credentials goes with --url");
   if (!mode->takes_batch && given[key_batch - key_first])
@@ -129,6 +147,8 @@ static void settle(struct argp_state *state, struct parsing *parsing) {
   if (!given[key_tasks - key_first]) options->tasks = options->seconds > 0 ? 0 : mode->tasks;
   if (!given[key_workers - key_first]) options->workers = mode->workers;
   if (!given[key_rate - key_first]) options->rate = mode->rate;
+  if (mode->run == mode_grow && !given[key_capacity - key_first]) options->capacity = 16;
+  if (mode->run == mode_grow && options->tasks == 0) argp_error(state, "grow goes on to --tasks: it takes no --seconds");
 }
 
 static error_t take_option(int key, char *argument, struct argp_state *state) {
@@ -165,6 +185,9 @@ static error_t take_option(int key, char *argument, struct argp_state *state) {
       break;
     case key_checkpoint:
       options->checkpoint = true;
+      break;
+    case key_against:
+      read_against(state, argument, &options->against);
       break;
     case key_credentials:
       options->credentials = argument;
@@ -211,6 +234,7 @@ int main(int argc, char **argv) {
   struct argp argp = {option_rows, take_option, "MODE", text, NULL, list_modes, NULL};
   struct bench_options options = {.payload_bytes = 300, .capacity = 1};
   struct parsing parsing = {.options = &options};
+  buffer_init(&options.against, against_bytes_max);
   struct sigaction action = {.sa_handler = on_signal};
   (void)snprintf(text, sizeof text, "\v%s", after);
   argp_err_exit_status = exit_misuse;
@@ -218,5 +242,7 @@ int main(int argc, char **argv) {
   (void)argp_parse(&argp, argc, argv, 0, NULL, &parsing);
   (void)sigaction(SIGINT, &action, NULL);
   (void)sigaction(SIGTERM, &action, NULL);
-  return find_mode(options.mode)->run(&options);
+  int code = find_mode(options.mode)->run(&options);
+  buffer_clear(&options.against);
+  return code;
 }

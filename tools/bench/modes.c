@@ -77,6 +77,72 @@ int mode_load(const struct bench_options *options) {
   return code;
 }
 
+int mode_mixed(const struct bench_options *options) {
+  struct bench_options mixed = *options;
+  mixed.mixed = true;
+  return mode_load(&mixed);
+}
+
+/* ---- grow ---- */
+
+enum { grow_sample = 20000 };
+
+/* So many more lives, on the same connections of workers. */
+static void grow_by(struct run *run, struct crew *crew, pid_t pid, uint64_t tasks, struct result *ret_result) {
+  struct bench_options options = *run->options;
+  struct producer producer;
+  const struct bench_options *whole = run->options;
+  uint64_t accepted = run->accepted;
+  options.tasks = tasks;
+  run->options = &options;
+  histogram_reset(&run->submit);
+  histogram_reset(&run->life);
+  run->accepted = run->finished = 0;
+  measure(run, &producer, crew, pid, ret_result);
+  producer_clear(&producer);
+  run->accepted += accepted;
+  run->options = ret_result->options = whole;
+}
+
+/* Lives until there are so many tasks of history; what is printed is what the last of them cost. */
+static enum status grow_to(struct run *run, struct target *target, struct crew *crew, uint64_t tasks, struct fault *fault) {
+  struct result result;
+  uint64_t before = 0, after = 0, sample = tasks < 2 * grow_sample ? tasks / 2 : grow_sample;
+  if (run->accepted + sample < tasks) grow_by(run, crew, target->server.pid, tasks - sample - run->accepted, &result);
+  if (run->fault.status != STATUS_OK) return STATUS_OK;
+  enum status status = log_used_read(target->server.data, &before, fault);
+  grow_by(run, crew, target->server.pid, sample, &result);
+  if (status == STATUS_OK) status = log_used_read(target->server.data, &after, fault);
+  if (status != STATUS_OK || run->fault.status != STATUS_OK) return status;
+  result.history = tasks;
+  result.disk_bytes_per_task = (double)(after - before) / (double)sample;
+  result_print(&result);
+  (void)fflush(stdout);
+  return STATUS_OK;
+}
+
+/* A result at every power of ten, and at the last task. */
+int mode_grow(const struct bench_options *options) {
+  static struct run run;
+  struct target target = {.own = false};
+  struct crew crew = {.workers = NULL};
+  struct fault fault = {0};
+  enum status status = target_open(&target, options, &fault);
+  if (status == STATUS_OK) {
+    run_init(&run, options, &target.access);
+    crew_init(&crew, &run, options->workers, options->capacity);
+    if (!crew_connect(&crew)) run_fail(&run, "%s accepts no connection", target.access.worker.text);
+    for (uint64_t step = 1000; run.accepted < options->tasks && status == STATUS_OK && run.fault.status == STATUS_OK;
+         step *= 10)
+      status = grow_to(&run, &target, &crew, step < options->tasks ? step : options->tasks, &fault);
+    crew_clear(&crew);
+    run_clear(&run);
+  }
+  target_clear(&target);
+  if (run.fault.status != STATUS_OK) return bench_say(exit_finding, "%s", run.fault.message);
+  return status == STATUS_OK ? exit_done : bench_say(exit_cannot_run, "%s", fault.message);
+}
+
 /* ---- restart ---- */
 
 /* Tasks that wait; with workers, tasks that they carried out and one that waits. */
@@ -92,7 +158,7 @@ static void fill(struct run *run, const struct target *target, struct result *re
   crew_clear(&crew);
   if (!lives) return;
   producer_start(&producer, run, 1);
-  run_to_end(run, &producer, NULL);
+  run_to_end(run, &producer, NULL, NULL);
   producer_clear(&producer);
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/guard.h"
 #include "bench.h"
+#include "load/scan.h"
 
 enum { number_digits = 8, body_bytes_max = 4 * 1024 * 1024 };
 static const char number_place[] = "########";
@@ -60,16 +61,23 @@ static bool wants_more(const struct producer *producer) {
   return producer->run->sent < producer->limit && producer->run->fault.status == STATUS_OK && loop_now_ns() < producer->stop_ns;
 }
 
+static void place_number(struct producer *producer, unsigned item, uint64_t number) {
+  write_number(producer->request.data + producer->places[2 * item], number);
+  write_number(producer->request.data + producer->places[2 * item + 1], number);
+}
+
+struct bytes producer_repeat(struct producer *producer, uint64_t number) {
+  must(producer->items == 1);
+  place_number(producer, 0, number);
+  return buffer_bytes(&producer->request);
+}
+
 /* since_ns: when its latency begins; 0: now. */
 static void submit_next(struct producer *producer, struct http_line *line, int64_t since_ns) {
   struct run *run = producer->run;
   line->number = run->sent;
   if (since_ns == 0) since_ns = loop_now_ns();
-  for (unsigned i = 0; i < producer->items; i++) {
-    uint64_t number = run_number(run, since_ns);
-    write_number(producer->request.data + producer->places[2 * i], number);
-    write_number(producer->request.data + producer->places[2 * i + 1], number);
-  }
+  for (unsigned i = 0; i < producer->items; i++) place_number(producer, i, run_number(run, since_ns));
   producer->waiting++;
   http_line_send(line, buffer_bytes(&producer->request));
 }
@@ -96,6 +104,7 @@ static void answered(struct http_line *line, unsigned status, struct bytes body)
     return;
   }
   run->accepted += producer->items;
+  if (run->options->mixed) run_remember(run, line->number, scan_text(scan_member(scan_member(body, "data"), "task"), "id"));
   histogram_add(&run->submit, (uint64_t)(now - run->sent_ns[line->number]));
   if (run->options->rate <= 0 && wants_more(producer)) submit_next(producer, line, 0);
 }

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/guard.h"
 #include "bench.h"
@@ -35,6 +36,15 @@ uint64_t run_number(struct run *run, int64_t since_ns) {
   return number;
 }
 
+void run_remember(struct run *run, uint64_t number, struct bytes task_id) {
+  unsigned place = run->recent_count < recent_max ? run->recent_count++ : (unsigned)(number % recent_max);
+  struct recent *recent = &run->recent[place];
+  must(task_id.size < sizeof recent->task_id);
+  recent->number = number;
+  memcpy(recent->task_id, task_id.data, task_id.size);
+  recent->task_id[task_id.size] = '\0';
+}
+
 void run_fail(struct run *run, const char *format, ...) {
   va_list arguments;
   if (run->fault.status != STATUS_OK) return;
@@ -52,8 +62,9 @@ bool run_goes_on(struct run *run) {
   return run->fault.status == STATUS_OK;
 }
 
-void run_to_end(struct run *run, struct producer *producer, const struct crew *crew) {
+void run_to_end(struct run *run, struct producer *producer, const struct crew *crew, struct mixer *mixer) {
   while (run_goes_on(run) && (!producer_is_done(producer) || (crew != NULL && run->finished < run->accepted))) {
+    if (mixer != NULL) mixer_turn(mixer);
     int64_t due_ns = producer_turn(producer), latest_ns = loop_now_ns() + turn_ns_max;
     loop_turn(&run->loop, due_ns < latest_ns ? due_ns : latest_ns);
   }
@@ -61,15 +72,21 @@ void run_to_end(struct run *run, struct producer *producer, const struct crew *c
 
 void measure(struct run *run, struct producer *producer, struct crew *crew, pid_t pid, struct result *ret_result) {
   while (crew != NULL && crew->welcome < crew->count && run_goes_on(run)) loop_turn(&run->loop, loop_now_ns() + turn_ns_max);
+  struct mixer mixer = {.lines = NULL};
   struct usage before = usage_read(pid);
   int64_t started_ns = loop_now_ns();
   run->progress_ns = started_ns;
   producer_start(producer, run, run->options->tasks);
-  run_to_end(run, producer, crew);
+  if (run->options->mixed) mixer_start(&mixer, run, producer);
+  run_to_end(run, producer, crew, run->options->mixed ? &mixer : NULL);
+  mixer.ending = true;
+  while (mixer.waiting != 0 && run_goes_on(run)) loop_turn(&run->loop, loop_now_ns() + turn_ns_max);
   struct usage after = usage_read(pid);
+  mixer_clear(&mixer);
   result_init(ret_result, run);
   ret_result->seconds = (double)(loop_now_ns() - started_ns) / 1e9;
   ret_result->tasks = run->accepted;
+  ret_result->other_requests = mixer.done;
   if (pid == 0 || run->accepted == 0) return;
   ret_result->server_cpu_us_per_task = (after.cpu_us - before.cpu_us) / (double)run->accepted;
   ret_result->rss_bytes = (double)after.rss_bytes;

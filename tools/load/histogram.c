@@ -1,6 +1,8 @@
 /* Owns the arithmetic of log-linear buckets. */
 #include "load/histogram.h"
 
+#include <string.h>
+
 #include "base/guard.h"
 
 /* Values below 2^8 have a bucket each; above, each power of two has 2^7 of equal width. */
@@ -34,3 +36,5 @@ uint64_t histogram_quantile(const struct histogram *histogram, double share) {
   }
   return histogram->max;
 }
+
+void histogram_reset(struct histogram *histogram) { memset(histogram, 0, sizeof *histogram); }

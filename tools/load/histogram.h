@@ -13,6 +13,7 @@ struct histogram {
 };
 
 void histogram_add(struct histogram *histogram, uint64_t value);
+void histogram_reset(struct histogram *histogram);
 /* The value that this share of all (0 … 1), rounded to a whole number of them, does not exceed: the upper end of its bucket,
  * and never over the largest value added. 0 when it is empty. */
 uint64_t histogram_quantile(const struct histogram *histogram, double share);

@@ -68,6 +68,8 @@ struct log_facts {
   uint64_t commits, events, last_seq;
   uint64_t used_bytes; /* pages in use of the whole file */
 };
+/* Of a log that may be in use: pages in use of the whole file. */
+enum status log_used_read(const char *data, uint64_t *ret_bytes, struct fault *fault);
 enum status log_facts_read(const char *data, uint64_t after_seq, struct log_facts *ret_facts, struct fault *fault);
 
 #endif

@@ -50,6 +50,18 @@ static enum status count(void *context, const struct event *event, struct bytes 
   return STATUS_OK;
 }
 
+enum status log_used_read(const char *data, uint64_t *ret_bytes, struct fault *fault) {
+  struct journal_options options = {.read_only = true};
+  struct journal *journal;
+  struct journal_stats stats;
+  enum status status = journal_open(data, &options, &journal, fault);
+  if (status != STATUS_OK) return status;
+  journal_stats(journal, &stats);
+  journal_close(journal, false);
+  *ret_bytes = stats.used_bytes;
+  return STATUS_OK;
+}
+
 enum status log_facts_read(const char *data, uint64_t after_seq, struct log_facts *ret_facts, struct fault *fault) {
   struct journal_options options = {.read_only = true};
   struct journal *journal;
