@@ -4,7 +4,7 @@
 packages_build="gcc libc6-dev make cmake ninja-build pkg-config liblmdb-dev libmsgpack-dev libmicrohttpd-dev
  libwebsockets-dev libwebsockets-evlib-uv libxxhash-dev libsodium-dev libinih-dev libsystemd-dev libcurl4-openssl-dev"
 packages_check="$packages_build clang libclang-rt-14-dev libcmocka-dev libjansson-dev libyajl-dev curl clang-format
- python3-minimal python3 python3-yaml python3-jsonschema"
+ python3-minimal python3 python3-yaml python3-jsonschema valgrind"
 
 need_packages() {
   case $1 in
