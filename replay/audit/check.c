@@ -58,6 +58,8 @@ static void note_change(struct check *check, const struct event *event) {
     case EVENT_queue_changed:
     case EVENT_queue_paused:
     case EVENT_queue_resumed:
+    case EVENT_subscription_created:
+    case EVENT_subscription_deleted:
       want(check, event, NULL, NULL);
       break;
     case EVENT_attempt_result:

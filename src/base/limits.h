@@ -61,6 +61,20 @@ enum {
   /* administration */
   limit_value_max = 1000000000, /* of max_unfinished, max_running, key_concurrency and each number of a rate */
 
+  /* feed */
+  subscriptions_max = 1000,      /* of a namespace */
+  feed_wait_ms_max = 30000,      /* of a long poll */
+  feed_heartbeat_ms = 15000,     /* of an event stream that has nothing to say */
+  feed_readers_max = 1024,       /* long polls and event streams under way, over all HTTP threads */
+  feed_window_events = 1024,     /* the newest events, which a thread has looked at once for all its readers */
+  feed_scan_events_max = 4096,   /* looked at for one reader before the next has its turn */
+  feed_stream_bytes = 64 * 1024, /* of an event stream: written ahead of its socket; the event that passes this is whole */
+  feed_owners_max = 16384,       /* objects whose tenant and queue a thread remembers */
+  feed_slice_calm_us = 2000,     /* readers are served no longer than this in one round … */
+  feed_slice_busy_us = 500,      /* … and than this while commands come in … */
+  feed_pause_busy_max = 15,      /* … and then not for so many times as long */
+  feed_busy_ms = 20,             /* a command that came back in this time makes it so */
+
   /* tasks */
   attempts_max = 100,
   priority_max = 9,
@@ -155,5 +169,7 @@ static_assert(log_reserve_chunk_bytes % log_zero_piece_bytes == 0, "a chunk of z
 static_assert(http_target_bytes_max + http_header_bytes_max < http_memory_bytes, "what is allowed is judged by us");
 static_assert(http_page_bytes + 3 * document_bytes_max < http_answer_bytes_max, "a page and one more item fit an answer");
 static_assert(page_rows_default <= page_rows_max, "default page in range");
+static_assert(feed_stream_bytes + 4 * document_bytes_max < http_answer_bytes_max, "the largest event fits behind others");
+static_assert(feed_heartbeat_ms < http_request_ms_max, "an event stream that is read is never late");
 
 #endif

@@ -22,5 +22,7 @@ void apply_queue(struct queue *queue, const struct event *event);
 void apply_application(struct application *application, const struct event *event);
 /* queue_ids is the container's business (EVENT_credential_created). */
 void apply_credential(struct credential *credential, const struct event *event);
+/* name_hash is the container's business (EVENT_subscription_created). */
+void apply_subscription(struct subscription *subscription, const struct event *event);
 
 #endif

@@ -1,8 +1,9 @@
-/* Owns the folding of events into queues, applications and credentials. */
+/* Owns the folding of events into queues, applications, credentials and subscriptions. */
 #include <string.h>
 
 #include "base/guard.h"
 #include "core/apply.h"
+#include "core/feed.h"
 
 static void configure_queue(struct queue *queue, const struct event *event, const struct event_queue_changed *to) {
   queue->max_unfinished = to->max_unfinished;
@@ -102,4 +103,34 @@ void apply_credential(struct credential *credential, const struct event *event) 
       must(false);
   }
   credential->revision = event->common.revision;
+}
+
+static void create_subscription(struct subscription *subscription, const struct event *event) {
+  const struct event_subscription_created *body = &event->body.subscription_created;
+  subscription->id = event->stream;
+  subscription->namespace_id = body->namespace_id;
+  subscription->queue_id = body->queue_id;
+  subscription->task_id = body->task_id;
+  subscription->position = body->position;
+  subscription->config_seq = event->seq;
+  must(body->types.size == 0 || feed_types_parse(body->types, &subscription->types));
+}
+
+void apply_subscription(struct subscription *subscription, const struct event *event) {
+  switch (event->type) {
+    case EVENT_subscription_created:
+      create_subscription(subscription, event);
+      break;
+    case EVENT_subscription_acked:
+      subscription->position = event->body.subscription_acked.position;
+      break;
+    case EVENT_subscription_deleted:
+      subscription->deleted = true;
+      break;
+    case EVENT_audit_recorded:
+      return;
+    default:
+      must(false);
+  }
+  subscription->revision = event->common.revision;
 }

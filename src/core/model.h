@@ -55,6 +55,25 @@ struct queue {
   int64_t rate_at;                /* projection: GCRA's theoretical arrival time, µs; moved by task.leased */
 };
 
+/* Types of events, a bit each by number; none: every type that the feed shows. */
+struct feed_types {
+  uint64_t bits[2];
+};
+
+/* A durable named cursor over the feed. */
+struct subscription {
+  struct id id;
+  struct id namespace_id;
+  struct id queue_id; /* zero: any queue */
+  struct id task_id;  /* zero: any task; else queue_id is the task's */
+  struct feed_types types;
+  uint64_t position; /* acknowledged up to here */
+  uint64_t revision;
+  uint64_t config_seq; /* subscription.created: the name */
+  uint64_t name_hash;  /* of namespace and name; set by the container */
+  bool deleted;
+};
+
 /* The current claim of a task; id zero when nobody holds it. number is task.attempt_count, epoch is task.epoch. */
 struct attempt {
   struct id id;

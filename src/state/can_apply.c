@@ -14,11 +14,14 @@ static bool exists(const struct state *state, const struct id *id, enum object_k
 static bool can_create(const struct state *state, const struct event *event, const char **ret_reason) {
   if (object_find(state, &event->stream) != 0) return no(ret_reason, "an object with this id exists already");
   if (event->type == EVENT_namespace_created) return true;
-  const struct id *namespace_id = event->type == EVENT_application_created  ? &event->body.application_created.namespace_id
-                                  : event->type == EVENT_credential_created ? &event->body.credential_created.namespace_id
-                                                                            : &event->body.queue_created.namespace_id;
+  const struct id *namespace_id = event->type == EVENT_application_created    ? &event->body.application_created.namespace_id
+                                  : event->type == EVENT_credential_created   ? &event->body.credential_created.namespace_id
+                                  : event->type == EVENT_subscription_created ? &event->body.subscription_created.namespace_id
+                                                                              : &event->body.queue_created.namespace_id;
   bool root = event->type == EVENT_credential_created && id_is_zero(namespace_id);
   if (!root && !exists(state, namespace_id, OBJECT_NAMESPACE)) return no(ret_reason, "its namespace does not exist");
+  const char *misfit = event->type == EVENT_subscription_created ? subscription_misfit(state, event) : NULL;
+  if (misfit != NULL) return no(ret_reason, misfit);
   if (event->type != EVENT_credential_created) return true;
   const struct event_credential_created *created = &event->body.credential_created;
   if (created->token_hash.size != token_hash_bytes) return no(ret_reason, "the token hash has not 32 bytes");
@@ -32,15 +35,17 @@ static bool can_create(const struct state *state, const struct event *event, con
 static bool can_change(const struct state *state, const struct event *event, const char **ret_reason) {
   const struct object *object = object_of_kind(state, &event->stream, event_object_kind(event->type));
   if (object == NULL) return no(ret_reason, "the object that it changes does not exist");
-  uint64_t revision = object->kind == OBJECT_APPLICATION  ? object->as.application.revision
-                      : object->kind == OBJECT_CREDENTIAL ? object->as.credential.revision
-                                                          : object->as.queue.revision;
+  uint64_t revision = object->kind == OBJECT_APPLICATION    ? object->as.application.revision
+                      : object->kind == OBJECT_CREDENTIAL   ? object->as.credential.revision
+                      : object->kind == OBJECT_SUBSCRIPTION ? object->as.subscription.revision
+                                                            : object->as.queue.revision;
   if (event->common.revision != revision + 1) return no(ret_reason, "the revision does not rise by one");
   if (event->type == EVENT_credential_rotated && event->body.credential_rotated.token_hash.size != token_hash_bytes)
     return no(ret_reason, "the token hash has not 32 bytes");
   if (object->kind == OBJECT_CREDENTIAL && object->as.credential.revoked)
     return no(ret_reason, "the credential was revoked for ever");
-  return true;
+  const char *misfit = object->kind == OBJECT_SUBSCRIPTION ? subscription_misfit(state, event) : NULL;
+  return misfit == NULL || no(ret_reason, misfit);
 }
 
 static bool can_accept(const struct state *state, const struct event *event, const char **ret_reason) {
@@ -93,6 +98,7 @@ bool state_can_apply(const struct state *state, const struct event *event, const
     case EVENT_application_created:
     case EVENT_credential_created:
     case EVENT_queue_created:
+    case EVENT_subscription_created:
       return can_create(state, event, ret_reason);
     case EVENT_application_changed:
     case EVENT_credential_rotated:
@@ -100,6 +106,8 @@ bool state_can_apply(const struct state *state, const struct event *event, const
     case EVENT_queue_changed:
     case EVENT_queue_paused:
     case EVENT_queue_resumed:
+    case EVENT_subscription_acked:
+    case EVENT_subscription_deleted:
       return can_change(state, event, ret_reason);
     case EVENT_task_accepted:
       return can_accept(state, event, ret_reason);

@@ -132,6 +132,7 @@ enum status state_check(const struct state *state, struct fault *fault) {
   if (status == STATUS_OK) status = compare_orders(state, &tally, fault);
   if (status != STATUS_OK) return status;
   const char *misfit = ready_misfit(state);
+  if (misfit == NULL) misfit = subscription_disorder(state);
   return misfit == NULL ? STATUS_OK : fault_set(fault, STATUS_CORRUPT, NULL, "invariant broken: %s", misfit);
 }
 

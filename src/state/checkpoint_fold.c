@@ -5,6 +5,7 @@
 #include "base/guard.h"
 #include "core/apply.h"
 #include "core/decide.h"
+#include "core/feed.h"
 #include "state/checkpoint_internal.h"
 
 static enum status misfit(const struct event *event, const char *why, struct fault *fault) {
@@ -53,10 +54,22 @@ static void fold_queue(struct queue *queue, const struct event *event) {
   if (event->type == EVENT_queue_changed) queue->rate_at = rate_changed_us(queue, event->time_us);
 }
 
+static enum status fold_subscription(struct subscription *subscription, const struct event *event, struct fault *fault) {
+  const struct event_subscription_created *body = &event->body.subscription_created;
+  bool creates = event->type == EVENT_subscription_created;
+  struct feed_types types;
+  if (creates && body->types.size != 0 && !feed_types_parse(body->types, &types))
+    return misfit(event, "a type is none that the feed shows", fault);
+  apply_subscription(subscription, event);
+  if (creates) subscription->name_hash = subscription_name_hash(&body->namespace_id, body->name);
+  return STATUS_OK;
+}
+
 static enum status fold_object(struct checkpoint *checkpoint, const struct event *event, uint32_t number, struct fault *fault) {
   enum object_kind kind = event_object_kind(event->type);
   bool creates = event->type == EVENT_namespace_created || event->type == EVENT_application_created ||
-                 event->type == EVENT_credential_created || event->type == EVENT_queue_created;
+                 event->type == EVENT_credential_created || event->type == EVENT_queue_created ||
+                 event->type == EVENT_subscription_created;
   if (creates && number != 0) return misfit(event, "an object with this id exists already", fault);
   if (!creates && kind != OBJECT_NODE && number == 0) return misfit(event, "its object has no row", fault);
   if (number == 0) {
@@ -77,6 +90,8 @@ static enum status fold_object(struct checkpoint *checkpoint, const struct event
     case OBJECT_QUEUE:
       fold_queue(&kept->object.as.queue, event);
       break;
+    case OBJECT_SUBSCRIPTION:
+      return fold_subscription(&kept->object.as.subscription, event, fault);
     case OBJECT_NODE:
       if (event->type != EVENT_node_started) break;
       checkpoint->meta.node_started_seq = event->seq;

@@ -35,7 +35,8 @@ static enum status load_object(void *context, struct bytes key, struct bytes val
   uint64_t waiting = object.kind == OBJECT_QUEUE ? object.as.queue.counts[TASK_WAITING] : 0;
   if (waiting <= loading->tasks) heap_reserve(&object_at(state, number)->waiting, (uint32_t)waiting);
   index_add(&state->object_ids, id_hash(&object.id), number);
-  return STATUS_OK;
+  bool placed = object.kind != OBJECT_SUBSCRIPTION || object.as.subscription.deleted || subscription_place(state, number);
+  return placed ? STATUS_OK : STATUS_CORRUPT;
 }
 
 static bool is_object(const struct state *state, uint32_t number, enum object_kind kind) {

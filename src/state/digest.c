@@ -61,11 +61,19 @@ static void write_credential(struct writer *writer, const struct credential *cre
   writer->size += token_hash_bytes;
 }
 
+static void write_subscription(struct writer *writer, const struct subscription *subscription) {
+  put_id(writer, &subscription->namespace_id), put_id(writer, &subscription->queue_id), put_id(writer, &subscription->task_id);
+  put(writer, subscription->types.bits[0]), put(writer, subscription->types.bits[1]), put(writer, subscription->position);
+  put(writer, subscription->revision), put(writer, subscription->config_seq), put(writer, subscription->name_hash);
+  put(writer, subscription->deleted);
+}
+
 static void write_object(struct writer *writer, const struct object *object) {
   put_id(writer, &object->id);
   put(writer, object->kind), put(writer, object->last_seq);
   if (object->kind == OBJECT_QUEUE) write_queue(writer, &object->as.queue);
   if (object->kind == OBJECT_CREDENTIAL) write_credential(writer, &object->as.credential);
+  if (object->kind == OBJECT_SUBSCRIPTION) write_subscription(writer, &object->as.subscription);
   if (object->kind != OBJECT_APPLICATION) return;
   const struct application *application = &object->as.application;
   put_id(writer, &application->namespace_id);

@@ -26,6 +26,10 @@ enum object_kind event_object_kind(enum event_type type) {
     case EVENT_queue_paused:
     case EVENT_queue_resumed:
       return OBJECT_QUEUE;
+    case EVENT_subscription_created:
+    case EVENT_subscription_acked:
+    case EVENT_subscription_deleted:
+      return OBJECT_SUBSCRIPTION;
     case EVENT_audit_recorded:
       return (enum object_kind)0;
     default:
@@ -50,13 +54,13 @@ uint64_t state_stream_last(const struct state *state, const struct event *event)
 
 /* ---- objects that are no tasks ---- */
 
-static struct object *object_add(struct state *state, const struct id *id, enum object_kind kind) {
+static uint32_t object_add(struct state *state, const struct id *id, enum object_kind kind) {
   uint32_t number = pool_add(&state->objects);
   struct object *object = object_at(state, number);
   object->id = *id;
   object->kind = kind;
   index_add(&state->object_ids, id_hash(id), number);
-  return object;
+  return number;
 }
 
 static void fold_credential(struct object *object, const struct event *event) {
@@ -84,7 +88,8 @@ static void give_leases_back(struct state *state, const struct event *event) {
 static void fold_object(struct state *state, const struct event *event) {
   uint32_t number = object_find(state, &event->stream);
   enum object_kind kind = event_object_kind(event->type);
-  struct object *object = number != 0 ? object_at(state, number) : object_add(state, &event->stream, kind);
+  if (number == 0) number = object_add(state, &event->stream, kind);
+  struct object *object = object_at(state, number);
   object->last_seq = event->seq;
   switch (kind) {
     case OBJECT_APPLICATION:
@@ -98,6 +103,9 @@ static void fold_object(struct state *state, const struct event *event) {
       if (event->type != EVENT_queue_changed) break;
       object->as.queue.rate_at = rate_changed_us(&object->as.queue, event->time_us);
       ready_queue_changed(state, number);
+      break;
+    case OBJECT_SUBSCRIPTION:
+      subscription_fold(state, number, event);
       break;
     case OBJECT_NODE:
       if (event->type == EVENT_node_started) give_leases_back(state, event);

@@ -42,6 +42,8 @@ enum status history_application_at(struct history *history, struct record_source
                                    struct application *ret_application);
 enum status history_credential_at(struct history *history, struct record_source source, uint64_t seq,
                                   struct credential *ret_credential);
+enum status history_subscription_at(struct history *history, struct record_source source, uint64_t seq,
+                                    struct subscription *ret_subscription);
 
 /* The snapshot with its texts. Spans live as long as the source's records. CORRUPT. */
 enum status history_document(struct history *history, struct record_source source, const struct task *task,

@@ -18,6 +18,7 @@ static enum status fold_object(struct history *history, struct record_source sou
 
 static void queue_event(void *object, const struct event *event) { apply_queue(object, event); }
 static void application_event(void *object, const struct event *event) { apply_application(object, event); }
+static void subscription_event(void *object, const struct event *event) { apply_subscription(object, event); }
 static void credential_event(void *object, const struct event *event) { apply_credential(object, event); }
 
 enum status history_queue_at(struct history *history, struct record_source source, uint64_t seq, struct queue *ret_queue) {
@@ -40,5 +41,13 @@ enum status history_credential_at(struct history *history, struct record_source 
   struct credential credential = {.revision = 0};
   enum status status = fold_object(history, source, seq, credential_event, &credential);
   if (status == STATUS_OK) *ret_credential = credential;
+  return status;
+}
+
+enum status history_subscription_at(struct history *history, struct record_source source, uint64_t seq,
+                                    struct subscription *ret_subscription) {
+  struct subscription subscription = {.revision = 0};
+  enum status status = fold_object(history, source, seq, subscription_event, &subscription);
+  if (status == STATUS_OK) *ret_subscription = subscription;
   return status;
 }

@@ -8,7 +8,20 @@
 #include "state/state.h"
 
 /* A stream that is no task: namespace, application, credential, queue, node. */
-enum object_kind { OBJECT_NAMESPACE = 1, OBJECT_APPLICATION, OBJECT_CREDENTIAL, OBJECT_QUEUE, OBJECT_NODE, OBJECT_TASK };
+enum object_kind {
+  OBJECT_NAMESPACE = 1,
+  OBJECT_APPLICATION,
+  OBJECT_CREDENTIAL,
+  OBJECT_QUEUE,
+  OBJECT_NODE,
+  OBJECT_TASK,
+  OBJECT_SUBSCRIPTION = 8, /* the numbers stand in checkpoints */
+};
+
+/* What a namespace counts of its own. */
+struct tenant {
+  uint32_t subscriptions; /* that are not deleted */
+};
 
 struct object {
   struct id id;
@@ -20,6 +33,8 @@ struct object {
     struct application application;
     struct credential credential;
     struct queue queue;
+    struct subscription subscription;
+    struct tenant tenant; /* of a namespace */
   } as;
 };
 
@@ -79,7 +94,8 @@ struct state {
   struct index business_keys; /* hash of namespace and business key -> newest task */
   uint64_t *audits;           /* seqs of audit records whose target is no task, oldest first */
   uint64_t audit_count, audit_capacity;
-  uint64_t ready_count; /* over all buckets */
+  uint64_t ready_count;            /* over all buckets */
+  struct index subscription_names; /* hash of namespace and name -> object, of those that are not deleted */
 };
 
 static inline struct task_node *node_at(const struct state *state, uint32_t number) { return pool_at(&state->tasks, number); }
@@ -95,6 +111,17 @@ static inline struct turn *turn_at(const struct state *state, uint32_t number) {
 uint32_t object_find(const struct state *state, const struct id *id); /* 0: none */
 struct object *object_of_kind(const struct state *state, const struct id *id, enum object_kind kind);
 enum object_kind event_object_kind(enum event_type type); /* of the stream; 0 for audit.recorded */
+
+/* subscriptions.c: names and counts follow. */
+uint64_t subscription_name_hash(const struct id *namespace_id, struct bytes name); /* never 0 */
+bool subscription_name_is_taken(const struct state *state, uint64_t name_hash);
+/* The subscription, which is not deleted, takes its name and counts in its namespace. False: its namespace is not there. */
+bool subscription_place(struct state *state, uint32_t number);
+void subscription_fold(struct state *state, uint32_t number, const struct event *event);
+/* Why the event, whose object is there and its revision right, does not fit; NULL: it does. */
+const char *subscription_misfit(const struct state *state, const struct event *event);
+/* What is wrong with names or counts; NULL: nothing. For state_check. */
+const char *subscription_disorder(const struct state *state);
 
 /* ready.c: after a task's state changed, its places in timers, ready order, key slot and instance follow. */
 void ready_attach(struct state *state, uint32_t number, const struct event_task_accepted *accepted);

@@ -239,13 +239,27 @@ static_assert(states_kept == 7, "another state, another version of the rows of q
   F(64, o, rate.tasks)      \
   F(64, o, rate.per_ms) F(64, o, rate.burst) F(64, o, lease_ms) F(64, o, config_seq) F(8, o, paused) F(64, o, rate_at)
 
+/* A field a line. */
+/* clang-format off */
+#define SUBSCRIPTION_FIELDS(F, o) \
+  F(64, o, types.bits[0])         \
+  F(64, o, types.bits[1])         \
+  F(64, o, position)              \
+  F(64, o, revision)              \
+  F(64, o, config_seq)            \
+  F(64, o, name_hash)             \
+  F(8, o, deleted)
+/* clang-format on */
+
 enum {
   object_head_bytes = 1 + id_bytes OBJECT_FIELDS(FIELD_SIZE, ),
   application_bytes = id_bytes APPLICATION_FIELDS(FIELD_SIZE, ),
   credential_bytes = 2 * id_bytes + token_hash_bytes CREDENTIAL_FIELDS(FIELD_SIZE, ),
   queue_bytes = id_bytes + 8 * states_kept QUEUE_FIELDS(FIELD_SIZE, ),
+  subscription_bytes = 3 * id_bytes SUBSCRIPTION_FIELDS(FIELD_SIZE, ),
 };
-static_assert(object_head_bytes == 26 && application_bytes == 49 && credential_bytes == 101 && queue_bytes == 153,
+static_assert(object_head_bytes == 26 && application_bytes == 49 && credential_bytes == 101 && queue_bytes == 153 &&
+                  subscription_bytes == 97,
               "another size, another version of the rows of objects");
 
 static uint8_t *put_application(uint8_t *at, const struct application *application) {
@@ -270,6 +284,12 @@ static uint8_t *put_queue(uint8_t *at, const struct queue *queue) {
   return at;
 }
 
+static uint8_t *put_subscription(uint8_t *at, const struct subscription *subscription) {
+  at = put_id(put_id(put_id(at, &subscription->namespace_id), &subscription->queue_id), &subscription->task_id);
+  SUBSCRIPTION_FIELDS(FIELD_PUT, subscription)
+  return at;
+}
+
 static size_t object_size(const struct object *object) {
   switch (object->kind) {
     case OBJECT_APPLICATION:
@@ -278,6 +298,8 @@ static size_t object_size(const struct object *object) {
       return object_head_bytes + credential_bytes + (size_t)id_bytes * object->as.credential.queue_count;
     case OBJECT_QUEUE:
       return object_head_bytes + queue_bytes;
+    case OBJECT_SUBSCRIPTION:
+      return object_head_bytes + subscription_bytes;
     default:
       return object_head_bytes;
   }
@@ -292,6 +314,7 @@ void object_row_encode(const struct object *object, struct buffer *out) {
   if (object->kind == OBJECT_APPLICATION) at = put_application(at, &object->as.application);
   if (object->kind == OBJECT_CREDENTIAL) at = put_credential(at, &object->as.credential);
   if (object->kind == OBJECT_QUEUE) at = put_queue(at, &object->as.queue);
+  if (object->kind == OBJECT_SUBSCRIPTION) at = put_subscription(at, &object->as.subscription);
   must((size_t)(at - start) == size);
   buffer_commit(out, size);
 }
@@ -326,6 +349,15 @@ static void take_queue(const uint8_t *at, struct object *object) {
   for (unsigned state = 1; state < TASK_ENUM_END; state++) queue->counts[state] = take_64(&at);
 }
 
+static void take_subscription(const uint8_t *at, struct object *object) {
+  struct subscription *subscription = &object->as.subscription;
+  subscription->id = object->id;
+  subscription->namespace_id = take_id(&at);
+  subscription->queue_id = take_id(&at);
+  subscription->task_id = take_id(&at);
+  SUBSCRIPTION_FIELDS(FIELD_TAKE, subscription)
+}
+
 enum status object_row_decode(struct bytes value, struct object *ret_object) {
   struct object object = {.kind = (enum object_kind)0};
   const uint8_t *at = value.data;
@@ -350,6 +382,11 @@ enum status object_row_decode(struct bytes value, struct object *ret_object) {
     case OBJECT_QUEUE:
       if (size != queue_bytes) break;
       take_queue(at, &object);
+      status = STATUS_OK;
+      break;
+    case OBJECT_SUBSCRIPTION:
+      if (size != subscription_bytes) break;
+      take_subscription(at, &object);
       status = STATUS_OK;
       break;
     default:

@@ -28,8 +28,8 @@ struct meta_row {
   uint8_t genesis[32];       /* digest of the log's genesis */
 };
 
-/* A namespace, application, credential, queue or node. Key: its number, from 1 on in the order of creation, which is its number
- * in memory. Of struct object, heap and lists are no part of it. */
+/* A namespace, application, credential, queue, node or subscription. Key: its number, from 1 on in the order of creation, which
+ * is its number in memory. Of struct object, heap and lists are no part of it. */
 
 /* Tasks of one queue with one handler and version, while any is unfinished. Key: a number. */
 struct bucket_row {

@@ -52,6 +52,7 @@ void state_free(struct state *state) {
   index_clear(&state->key_ids);
   index_clear(&state->instance_ids);
   index_clear(&state->business_keys);
+  index_clear(&state->subscription_names);
   free(state->audits);
   heap_clear(&state->timers);
   free(state);
@@ -120,6 +121,11 @@ bool credential_reaches(const struct credential *credential, const struct id *qu
   for (uint32_t i = 0; i < credential->queue_count; i++)
     if (id_equal(&credential->queue_ids[i], queue_id)) return true;
   return false;
+}
+
+bool credential_reaches_subscription(const struct credential *credential, const struct subscription *subscription) {
+  if (credential->queue_ids == NULL) return true;
+  return !id_is_zero(&subscription->queue_id) && credential_reaches(credential, &subscription->queue_id);
 }
 
 void state_each_credential(const struct state *state, void (*visit)(void *context, const struct credential *credential),

@@ -49,6 +49,16 @@ void state_each_queue(const struct state *state, void (*visit)(void *context, co
 uint32_t state_queue_count(const struct state *state);
 uint64_t state_task_count(const struct state *state);
 
+/* Subscriptions; a deleted one is found by its id for ever, and counted and visited no more. */
+struct subscription *state_subscription(const struct state *state, const struct id *id);
+bool state_subscription_name_is_taken(const struct state *state, const struct id *namespace_id, struct bytes name);
+uint32_t state_subscription_count(const struct state *state, const struct id *namespace_id);
+uint32_t state_subscriptions_live(const struct state *state); /* of all namespaces */
+void state_each_subscription(const struct state *state, void (*visit)(void *context, const struct subscription *subscription),
+                             void *context);
+/* True when the credential may read what the subscription shows: all of its queues are in the credential's scope. */
+bool credential_reaches_subscription(const struct credential *credential, const struct subscription *subscription);
+
 /* The receipt of an operation identity: the event that carries it, decoded (spans as history_event says). END: none. CORRUPT.
  */
 enum status state_receipt(const struct state *state, const struct id *identity, struct history *history,

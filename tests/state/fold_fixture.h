@@ -31,7 +31,7 @@ static inline struct id id_of(unsigned kind, unsigned number) {
 }
 
 static const int64_t start_us = INT64_C(1767225600) * 1000000;
-enum { NAMESPACE = 1, APPLICATION, CREDENTIAL, QUEUE, NODE, TASK, ATTEMPT, OPERATION, IDENTITY, INSTANCE };
+enum { NAMESPACE = 1, APPLICATION, CREDENTIAL, QUEUE, NODE, TASK, ATTEMPT, OPERATION, IDENTITY, INSTANCE, SUBSCRIPTION };
 
 static inline enum status get(void *context, uint64_t seq, struct bytes *ret_record) {
   struct world *world = context;
@@ -88,6 +88,12 @@ static inline void make_objects(struct world *world) {
   event.body.credential_created.permissions = 3;
   event.body.credential_created.token_hash = bytes_of(hash, sizeof hash);
   event.body.credential_created.queue_ids = bytes_of(scope.bytes, id_bytes);
+  append(world, &event);
+  event = made(world, EVENT_subscription_created, id_of(SUBSCRIPTION, 1), 1);
+  event.body.subscription_created.namespace_id = id_of(NAMESPACE, 1);
+  event.body.subscription_created.name = bytes_text("s");
+  event.body.subscription_created.types = bytes_text("task.succeeded,task.failed");
+  event.body.subscription_created.queue_id = scope;
   append(world, &event);
 }
 

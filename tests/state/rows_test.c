@@ -260,6 +260,34 @@ static void a_credential_reads_back(void **context) {
   }
 }
 
+static void a_subscription_reads_back(void **context) {
+  (void)context;
+  for (unsigned round = 0; round < 4; round++) {
+    struct object object = {.id = random_id(), .kind = OBJECT_SUBSCRIPTION, .last_seq = test_random(&seed)}, back;
+    struct subscription *a = &object.as.subscription, *b = &back.as.subscription;
+    *a = (struct subscription){.id = object.id,
+                               .namespace_id = random_id(),
+                               .queue_id = round % 2 == 0 ? random_id() : (struct id){{0}},
+                               .task_id = round == 0 ? random_id() : (struct id){{0}},
+                               .types = {{test_random(&seed), test_random(&seed)}},
+                               .position = test_random(&seed),
+                               .revision = 7,
+                               .config_seq = 8,
+                               .name_hash = test_random(&seed),
+                               .deleted = chance()};
+    round_trip(&object, &back);
+    assert_true(id_equal(&a->id, &b->id) && id_equal(&a->namespace_id, &b->namespace_id));
+    assert_true(id_equal(&a->queue_id, &b->queue_id) && id_equal(&a->task_id, &b->task_id));
+    SAME(types.bits[0]);
+    SAME(types.bits[1]);
+    SAME(position);
+    SAME(revision);
+    SAME(config_seq);
+    SAME(name_hash);
+    SAME(deleted);
+  }
+}
+
 static void a_namespace_and_a_node_read_back(void **context) {
   (void)context;
   static const enum object_kind kinds[] = {OBJECT_NAMESPACE, OBJECT_NODE};
@@ -376,6 +404,7 @@ int main(void) {
       cmocka_unit_test(a_queue_reads_back),
       cmocka_unit_test(an_application_reads_back),
       cmocka_unit_test(a_credential_reads_back),
+      cmocka_unit_test(a_subscription_reads_back),
       cmocka_unit_test(a_namespace_and_a_node_read_back),
       cmocka_unit_test(no_other_kind_reads),
       cmocka_unit_test(a_bucket_reads_back),
