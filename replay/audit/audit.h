@@ -5,21 +5,17 @@
 #include <regex.h>
 #include <stdio.h>
 
+#include "reading/cli.h"
+#include "reading/out.h"
 #include "reading/scan.h"
 #include "reading/tool.h"
-
-enum output { OUTPUT_TEXT = 1, OUTPUT_JSON, OUTPUT_JSONL, OUTPUT_CSV, OUTPUT_MSGPACK };
-const char *output_text(enum output output); /* "jsonl" */
+#include "reading/when.h"
 
 enum { audit_types_max = 64 };
 
 /* The options of every subcommand; each says which it takes. */
 struct request {
-  const char *data;     /* --data, ORBIT_DATA */
-  const char *argument; /* TASK or OUT; NULL: none was given */
-  enum output output;
-  bool has_output;                         /* -o was given */
-  bool local;                              /* texts in the time zone of the process */
+  struct cli cli;
   int64_t since_us, until_us;              /* 0: not given */
   struct id task, queue, actor, operation; /* zero: any */
   const char *types[audit_types_max];      /* names, or their beginning and '*' */
@@ -34,26 +30,6 @@ struct request {
 
 typedef int subcommand(const struct request *request);
 subcommand audit_log, audit_task, audit_operations, audit_export, audit_verify;
-
-/* ---- out.c: stdout ---- */
-
-/* Ends quietly when the reader of stdout is gone: out_failed then says so, and out_code says exit_done. */
-struct out {
-  struct buffer text; /* what is not written yet */
-  bool failed, closed;
-  bool colour;      /* of text */
-  unsigned columns; /* of text, for what is folded */
-};
-void out_begin(struct out *out); /* on stdout */
-bool out_flush(struct out *out); /* false: it failed, now or before */
-/* The exit code for an end with this code; says what went wrong; frees. */
-int out_end(struct out *out, int code);
-/* Waits up to ms milliseconds; false: the reader of stdout is gone. */
-bool out_wait(struct out *out, unsigned ms);
-
-enum colour { COLOUR_NONE = 0, COLOUR_DIM, COLOUR_BOLD, COLOUR_GOOD, COLOUR_BAD, COLOUR_DOUBT };
-const char *out_colour(const struct out *out,
-                       enum colour colour); /* what switches to it; NONE: back to plain; "" without colour */
 
 /* ---- filter.c ---- */
 
@@ -84,15 +60,5 @@ void line_csv(const struct request *request, const struct event *event, struct b
 void line_msgpack(const struct request *request, const struct event *event, struct buffer *text);
 /* In the request's format, with its end. JSON: without what stands between and around the objects. */
 void line_append(const struct out *out, const struct request *request, const struct event *event, struct buffer *text);
-
-/* A time for people: 2026-09-17T03:12:04.000000Z, or local with its offset. */
-struct when_text {
-  char text[48];
-};
-struct when_text when_text(int64_t time_us, bool local);
-/* Text from the log, safe at a terminal: control characters and marks of direction as \u…, quotes around it where it has spaces
- * or is empty. */
-void put_safe(struct buffer *text, struct bytes from, bool quotes);
-void put_csv_cell(struct buffer *text, struct bytes cell, bool first);
 
 #endif

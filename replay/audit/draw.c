@@ -6,22 +6,9 @@
 
 #include "base/guard.h"
 
-enum { bar_edge = 6, label_chars = 25, left_chars_max = 40 };
+enum { bar_edge = 6, label_chars = 25 };
 
 static bool has_boxes(void) { return strcmp(nl_langinfo(CODESET), "UTF-8") == 0; }
-
-struct span_text span_text(int64_t us) {
-  struct span_text out;
-  double seconds = (double)us / 1e6;
-  long long whole = (long long)(us / 1000000);
-  if (us < 1000) (void)snprintf(out.text, sizeof out.text, "%lld us", (long long)us);
-  else if (us < 1000000) (void)snprintf(out.text, sizeof out.text, "%.3g ms", (double)us / 1e3);
-  else if (whole < 60) (void)snprintf(out.text, sizeof out.text, "%.3g s", seconds);
-  else if (whole < 3600) (void)snprintf(out.text, sizeof out.text, "%lld min %lld s", whole / 60, whole % 60);
-  else if (whole < 86400) (void)snprintf(out.text, sizeof out.text, "%lld h %lld min", whole / 3600, whole / 60 % 60);
-  else (void)snprintf(out.text, sizeof out.text, "%lld d %lld h", whole / 86400, whole / 3600 % 24);
-  return out;
-}
 
 /* ---- bars ---- */
 
@@ -93,49 +80,4 @@ void draw_bars(struct out *out, const struct bar *bars, unsigned count, int64_t 
   for (unsigned i = 0; i < count; i++) draw_bar(out, &scale, &bars[i]);
   buffer_append_format(&out->text, "     %s waiting  %s leased  %s start granted   all of it: %s\n", sign_text(SIGN_WAIT),
                        sign_text(SIGN_LEASE), sign_text(SIGN_RUN), span_text(until_us - from_us).text);
-}
-
-/* ---- folded text ---- */
-
-/* Columns that the character takes: two for what is wide in East Asia and for pictures, none for combining marks. */
-static unsigned width_of(const uint8_t *at, size_t size) {
-  static const struct {
-    uint32_t first, last;
-  } wide[] = {{0x1100, 0x115f}, {0x2e80, 0xa4cf}, {0xac00, 0xd7a3},   {0xf900, 0xfaff},
-              {0xfe30, 0xfe6f}, {0xff00, 0xff60}, {0x1f300, 0x1faff}, {0x20000, 0x3fffd}};
-  static const uint8_t masks[] = {0, 0x7f, 0x1f, 0x0f, 0x07};
-  uint32_t c = at[0] & masks[size];
-  for (size_t i = 1; i < size; i++) c = c << 6 | (at[i] & 0x3f);
-  if (c >= 0x300 && c <= 0x36f) return 0;
-  for (unsigned i = 0; i < sizeof wide / sizeof wide[0]; i++)
-    if (c >= wide[i].first && c <= wide[i].last) return 2;
-  return 1;
-}
-
-/* How many bytes fit the width: to the last space, or where there is none just to the edge. */
-static size_t fold_at(struct bytes text, unsigned width) {
-  size_t space = 0, at = 0, size;
-  unsigned used = 0;
-  for (; at < text.size; at += size) {
-    size = bytes_utf8_sequence(text.data + at, text.size - at);
-    if (size == 0) size = 1;
-    used += width_of(text.data + at, size);
-    if (used > width) break;
-    if (text.data[at] == ' ') space = at;
-  }
-  if (at == text.size || text.data[at] == ' ') return at;
-  return space != 0 ? space : at;
-}
-
-void draw_folded(struct out *out, const char *left, struct bytes text, enum colour colour) {
-  size_t edge = strlen(left);
-  must(edge <= left_chars_max);
-  do {
-    size_t size = fold_at(text, out->columns - (unsigned)edge);
-    buffer_append_format(&out->text, "%*s%s%.*s%s\n", (int)edge, left, colour != COLOUR_NONE ? out_colour(out, colour) : "",
-                         (int)size, (const char *)text.data, colour != COLOUR_NONE ? out_colour(out, COLOUR_NONE) : "");
-    text = bytes_of(text.data + size, text.size - size);
-    while (text.size != 0 && text.data[0] == ' ') text = bytes_of(text.data + 1, text.size - 1);
-    left = "";
-  } while (text.size != 0);
 }

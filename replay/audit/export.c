@@ -52,7 +52,7 @@ static bool is_wanted(struct export *export, const struct event *event) {
   if (!filter_takes(export->filter, event)) return false;
   if (export->request->grep == NULL) return true;
   buffer_reset(&export->line);
-  if (export->request->output == OUTPUT_CSV) line_csv(export->request, event, &export->line);
+  if (export->request->cli.output == OUTPUT_CSV) line_csv(export->request, event, &export->line);
   else line_json(export->request, event, &export->line);
   buffer_append_char(&export->line, 0);
   return filter_line(export->filter, (const char *)export->line.data);
@@ -133,7 +133,7 @@ static int export_into(struct export *export, const struct export_paths *paths) 
   export->file = make_file(paths->events);
   if (export->file < 0) return say_errno(paths->events, "make it");
   (void)crypto_generichash_init(&export->digest, NULL, 0, file_digest_bytes);
-  if (export->request->output == OUTPUT_CSV) line_csv_head(&export->text);
+  if (export->request->cli.output == OUTPUT_CSV) line_csv_head(&export->text);
   export_range(export);
   bool written = !export->failed && flush(export) && fsync(export->file) == 0;
   int code = written ? exit_done : say_errno(paths->events, "write it");
@@ -150,11 +150,11 @@ static int export_into(struct export *export, const struct export_paths *paths) 
 }
 
 static int check_request(const struct request *request) {
-  if (request->output != OUTPUT_JSONL && request->output != OUTPUT_CSV && request->output != OUTPUT_MSGPACK)
+  if (request->cli.output != OUTPUT_JSONL && request->cli.output != OUTPUT_CSV && request->cli.output != OUTPUT_MSGPACK)
     return tool_say(exit_misuse, "an export is jsonl, csv or msgpack");
   if (request->follow || request->reverse || request->has_lines)
     return tool_say(exit_misuse, "--follow, --reverse and --lines belong to log");
-  return request->argument[0] != 0 ? exit_done : tool_say(exit_misuse, "OUT is empty");
+  return request->cli.argument[0] != 0 ? exit_done : tool_say(exit_misuse, "OUT is empty");
 }
 
 /* A name that ends with '/' is a directory, there already or not. */
@@ -165,19 +165,19 @@ static int make_directory(const char *out) {
 
 int audit_export(const struct request *given) {
   struct request request = *given;
-  if (!request.has_output) request.output = OUTPUT_JSONL;
+  if (!request.cli.has_output) request.cli.output = OUTPUT_JSONL;
   struct export export = {.request = &request, .file = -1};
   struct export_paths paths;
   int code = check_request(&request);
   if (code != exit_done) return code;
-  export.scan = scan_new(request.data);
+  export.scan = scan_new(request.cli.data);
   if (export.scan == NULL) return exit_cannot_run;
-  code = make_directory(request.argument);
+  code = make_directory(request.cli.argument);
   if (code == exit_done) {
     export.filter = filter_new(&request, export.scan);
     buffer_init(&export.text, SIZE_MAX);
     buffer_init(&export.line, SIZE_MAX);
-    export_paths_init(&paths, request.argument, output_text(request.output));
+    export_paths_init(&paths, request.cli.argument, output_text(request.cli.output));
     code = export_into(&export, &paths);
     export_paths_clear(&paths);
     buffer_clear(&export.text);

@@ -7,11 +7,6 @@
 #include "base/time_text.h"
 #include "codec/json.h"
 
-const char *output_text(enum output output) {
-  static const char *const names[] = {"", "text", "json", "jsonl", "csv", "msgpack"};
-  return names[output];
-}
-
 /* ---- the fields of an event, by the table ---- */
 
 struct field {
@@ -84,59 +79,7 @@ static bool shows_documents(const struct request *request, const struct event *e
   return request->payload || event->type == EVENT_audit_recorded;
 }
 
-/* ---- times ---- */
-
-struct when_text when_text(int64_t time_us, bool local) {
-  struct when_text out = {""};
-  time_t seconds = (time_t)(time_us / 1000000);
-  struct tm tm;
-  char date[32], zone[8] = "Z";
-  if (time_us < time_us_min || time_us >= time_us_max ||
-      (local ? localtime_r(&seconds, &tm) : gmtime_r(&seconds, &tm)) == NULL) {
-    (void)snprintf(out.text, sizeof out.text, "%lld", (long long)time_us);
-    return out;
-  }
-  (void)strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%S", &tm);
-  if (local) (void)strftime(zone, sizeof zone, "%z", &tm);
-  (void)snprintf(out.text, sizeof out.text, "%s.%06u%s", date, (unsigned)(time_us % 1000000), zone);
-  return out;
-}
-
 /* ---- text ---- */
-
-/* C1 controls and marks of direction would let a text of the log rule the terminal. */
-static bool is_risky(uint32_t c) {
-  return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x061c || c == 0x200e || c == 0x200f || (c >= 0x2028 && c <= 0x202e) ||
-         (c >= 0x2066 && c <= 0x2069) || c == 0xfeff;
-}
-
-static uint32_t char_of(const uint8_t *at, size_t size) {
-  static const uint8_t masks[] = {0, 0x7f, 0x1f, 0x0f, 0x07};
-  uint32_t c = at[0] & masks[size];
-  for (size_t i = 1; i < size; i++) c = c << 6 | (at[i] & 0x3f);
-  return c;
-}
-
-void put_safe(struct buffer *text, struct bytes from, bool quotes) {
-  bool quoted = false;
-  for (size_t i = 0; quotes && i < from.size && !quoted; i++) quoted = from.data[i] <= ' ' || from.data[i] == '"';
-  quoted = quotes && (quoted || from.size == 0);
-  if (quoted) buffer_append_char(text, '"');
-  for (size_t at = 0, size; at < from.size; at += size) {
-    size = bytes_utf8_sequence(from.data + at, from.size - at);
-    if (size == 0) {
-      size = 1;
-      buffer_append_format(text, "\\x%02x", from.data[at]);
-      continue;
-    }
-    uint32_t c = char_of(from.data + at, size);
-    if (c == '\n') buffer_append_text(text, "\\n");
-    else if (is_risky(c)) buffer_append_format(text, "\\u%04x", c);
-    else if (quoted && (c == '"' || c == '\\')) buffer_append_format(text, "\\%c", (char)c);
-    else buffer_append(text, from.data + at, size);
-  }
-  if (quoted) buffer_append_char(text, '"');
-}
 
 struct texting {
   const struct request *request;
@@ -183,7 +126,7 @@ static void text_field(void *context, const struct field *field) {
       buffer_append_u64(text, field_u64(field));
       return;
     case FIELD_TIME:
-      buffer_append_text(text, when_text((int64_t)field_u64(field), texting->request->local).text);
+      buffer_append_text(text, when_text((int64_t)field_u64(field), texting->request->cli.local).text);
       return;
     case FIELD_BOOL:
       buffer_append_text(text, field->place[0] != 0 ? "true" : "false");
@@ -212,7 +155,7 @@ void line_text(const struct out *out, const struct request *request, const struc
   const struct event_schema *schema = event_schema_find(event->type);
   const char *plain = out_colour(out, COLOUR_NONE);
   buffer_append_format(text, "%s%s %8llu %s%s%-21s%s %s", out_colour(out, COLOUR_DIM),
-                       when_text(event->time_us, request->local).text, (unsigned long long)event->seq, plain,
+                       when_text(event->time_us, request->cli.local).text, (unsigned long long)event->seq, plain,
                        out_colour(out, colour_of(event->type)), event_type_text(event->type), plain,
                        id_text(&event->stream).text);
   if (event->common.revision != 0) buffer_append_format(text, " revision=%llu", (unsigned long long)event->common.revision);
@@ -237,18 +180,6 @@ void line_json(const struct request *request, const struct event *event, struct 
                        id_text(&event->stream).text);
   event_print_json(event, false, shows_documents(request, event), text);
   buffer_append_char(text, '}');
-}
-
-void put_csv_cell(struct buffer *text, struct bytes cell, bool first) {
-  bool quoted = false;
-  if (!first) buffer_append_char(text, ',');
-  for (size_t i = 0; i < cell.size && !quoted; i++) quoted = strchr(",\"\r\n", cell.data[i]) != NULL && cell.data[i] != 0;
-  if (quoted) buffer_append_char(text, '"');
-  for (size_t i = 0; i < cell.size; i++) {
-    if (cell.data[i] == '"') buffer_append_char(text, '"');
-    buffer_append_char(text, (char)cell.data[i]);
-  }
-  if (quoted) buffer_append_char(text, '"');
 }
 
 void line_csv_head(struct buffer *text) { buffer_append_text(text, "seq,time,type,stream,operation_id,actor,event\n"); }
@@ -377,7 +308,7 @@ void line_msgpack(const struct request *request, const struct event *event, stru
 }
 
 void line_append(const struct out *out, const struct request *request, const struct event *event, struct buffer *text) {
-  switch (request->output) {
+  switch (request->cli.output) {
     case OUTPUT_JSON:
     case OUTPUT_JSONL:
       line_json(request, event, text);
@@ -391,5 +322,5 @@ void line_append(const struct out *out, const struct request *request, const str
     case OUTPUT_TEXT:
       line_text(out, request, event, text);
   }
-  if (request->output != OUTPUT_JSON) buffer_append_char(text, '\n');
+  if (request->cli.output != OUTPUT_JSON) buffer_append_char(text, '\n');
 }

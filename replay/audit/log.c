@@ -20,8 +20,8 @@ static bool line_is_wanted(struct printing *printing, const struct event *event)
   const struct request *request = printing->request;
   if (request->grep == NULL) return true;
   buffer_reset(&printing->plain);
-  if (request->output == OUTPUT_TEXT) line_text(&plain, request, event, &printing->plain);
-  else if (request->output == OUTPUT_CSV) line_csv(request, event, &printing->plain);
+  if (request->cli.output == OUTPUT_TEXT) line_text(&plain, request, event, &printing->plain);
+  else if (request->cli.output == OUTPUT_CSV) line_csv(request, event, &printing->plain);
   else line_json(request, event, &printing->plain);
   buffer_append_char(&printing->plain, 0); /* none stands in it: texts hold no U+0000 */
   return filter_line(printing->filter, (const char *)printing->plain.data);
@@ -29,7 +29,7 @@ static bool line_is_wanted(struct printing *printing, const struct event *event)
 
 static void print_event(struct printing *printing, const struct event *event) {
   struct buffer *text = &printing->out.text;
-  if (printing->request->output == OUTPUT_JSON) buffer_append_text(text, printing->printed == 0 ? "\n" : ",\n");
+  if (printing->request->cli.output == OUTPUT_JSON) buffer_append_text(text, printing->printed == 0 ? "\n" : ",\n");
   line_append(&printing->out, printing->request, event, text);
 }
 
@@ -113,21 +113,21 @@ static void print_log(struct printing *printing) {
   }
   if (has_lines && !request->reverse) first = find_tail(printing, first, last, lines);
   printing->limit = has_lines && request->reverse ? lines : UINT64_MAX;
-  if (request->output == OUTPUT_CSV) line_csv_head(&printing->out.text);
-  if (request->output == OUTPUT_JSON) buffer_append_char(&printing->out.text, '[');
+  if (request->cli.output == OUTPUT_CSV) line_csv_head(&printing->out.text);
+  if (request->cli.output == OUTPUT_JSON) buffer_append_char(&printing->out.text, '[');
   bool written = print_range(printing, first, last);
   if (written && request->follow) follow(printing, last);
-  if (request->output == OUTPUT_JSON) buffer_append_text(&printing->out.text, "\n]\n");
+  if (request->cli.output == OUTPUT_JSON) buffer_append_text(&printing->out.text, "\n]\n");
 }
 
 int audit_log(const struct request *request) {
   struct printing printing = {.request = request};
-  if (request->argument != NULL) return tool_say(exit_misuse, "log takes no argument: \"%s\"", request->argument);
+  if (request->cli.argument != NULL) return tool_say(exit_misuse, "log takes no argument: \"%s\"", request->cli.argument);
   if (request->follow && (request->reverse || request->until_us != 0))
     return tool_say(exit_misuse, "--follow goes on for ever: it cannot be had with --reverse or --until");
-  if (request->follow && request->output == OUTPUT_JSON)
+  if (request->follow && request->cli.output == OUTPUT_JSON)
     return tool_say(exit_misuse, "--follow never ends an array: ask for -o jsonl");
-  printing.scan = scan_new(request->data);
+  printing.scan = scan_new(request->cli.data);
   if (printing.scan == NULL) return exit_cannot_run;
   printing.filter = filter_new(request, printing.scan);
   buffer_init(&printing.plain, SIZE_MAX);

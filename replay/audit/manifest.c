@@ -139,7 +139,7 @@ void manifest_write(struct buffer *out, const struct manifest *manifest, const s
   buffer_append_text(out, "  ");
   put_time(out, "log_created_at", origin.created_us, ",\n");
   put_text(out, "file", paths->name);
-  put_text(out, "format", output_text(request->output));
+  put_text(out, "format", output_text(request->cli.output));
   put_number(out, "bytes", manifest->bytes);
   put_text(out, "blake2b_256", digest);
   put_name(out, "range");

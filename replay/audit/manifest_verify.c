@@ -214,18 +214,18 @@ static int judge_export(struct judging *judging, const char *manifest, const cha
 
 int manifest_verify(const struct request *request) {
   struct judging judging = {.findings = 0};
-  size_t size = strlen(request->argument);
+  size_t size = strlen(request->cli.argument);
   char *manifest = NULL;
-  int made = export_is_directory(request->argument)
-                 ? asprintf(&manifest, "%s%smanifest.json", request->argument, request->argument[size - 1] == '/' ? "" : "/")
-             : size > 5 && strcmp(request->argument + size - 5, ".json") == 0
-                 ? asprintf(&manifest, "%s", request->argument)
-                 : asprintf(&manifest, "%s.manifest.json", request->argument);
+  int made = export_is_directory(request->cli.argument) ? asprintf(&manifest, "%s%smanifest.json", request->cli.argument,
+                                                                   request->cli.argument[size - 1] == '/' ? "" : "/")
+             : size > 5 && strcmp(request->cli.argument + size - 5, ".json") == 0
+                 ? asprintf(&manifest, "%s", request->cli.argument)
+                 : asprintf(&manifest, "%s.manifest.json", request->cli.argument);
   must(made > 0);
   json_init(&judging.json);
   buffer_init(&judging.text, manifest_bytes_max);
   out_begin(&judging.out);
-  int code = out_end(&judging.out, judge_export(&judging, manifest, request->data));
+  int code = out_end(&judging.out, judge_export(&judging, manifest, request->cli.data));
   buffer_clear(&judging.text);
   json_clear(&judging.json);
   free(manifest);

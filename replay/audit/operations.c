@@ -79,7 +79,7 @@ static void json_row(struct listing *listing, const char *name, struct buffer *j
 static void entry_text(struct listing *listing, const struct operation_document *operation) {
   struct out *out = &listing->out;
   if (listing->printed != 0) buffer_append_char(&out->text, '\n');
-  buffer_append_format(&out->text, "%s  %s", when_text(operation->created_at, listing->request->local).text,
+  buffer_append_format(&out->text, "%s  %s", when_text(operation->created_at, listing->request->cli.local).text,
                        out_colour(out, COLOUR_BOLD));
   put_safe(&out->text, operation->action, false);
   buffer_append_format(&out->text, "%s\n", out_colour(out, COLOUR_NONE));
@@ -143,7 +143,7 @@ static void print_entry(struct listing *listing, const struct operation_document
   struct buffer *out = &listing->out.text;
   put_before(operation, &listing->before);
   put_after(operation, &listing->after);
-  switch (listing->request->output) {
+  switch (listing->request->cli.output) {
     case OUTPUT_JSON:
       buffer_append_text(out, listing->printed == 0 ? "\n" : ",\n");
       entry_json(listing, operation);
@@ -232,19 +232,19 @@ static void list_all(struct listing *listing) {
     uint64_t accepted = scan_seq_of_task(listing->scan, &request->task);
     if (accepted > first) first = accepted;
   }
-  if (request->output == OUTPUT_JSON) buffer_append_char(out, '[');
-  if (request->output == OUTPUT_CSV)
+  if (request->cli.output == OUTPUT_JSON) buffer_append_char(out, '[');
+  if (request->cli.output == OUTPUT_CSV)
     buffer_append_text(out, "seq,time,audit_id,action,actor,target_id,operation_id,reason,evidence_ref,before,after\n");
   list_range(listing, first, last);
-  if (request->output == OUTPUT_JSON) buffer_append_text(out, "\n]\n");
+  if (request->cli.output == OUTPUT_JSON) buffer_append_text(out, "\n]\n");
 }
 
 int audit_operations(const struct request *request) {
   struct listing listing = {.request = request};
-  if (request->output == OUTPUT_MSGPACK) return tool_say(exit_misuse, "operations are printed as text, json, jsonl or csv");
+  if (request->cli.output == OUTPUT_MSGPACK) return tool_say(exit_misuse, "operations are printed as text, json, jsonl or csv");
   if (request->follow || request->reverse || request->has_lines || request->grep != NULL)
     return tool_say(exit_misuse, "--follow, --reverse, --lines and --grep belong to log");
-  listing.scan = scan_new(request->data);
+  listing.scan = scan_new(request->cli.data);
   if (listing.scan == NULL) return exit_cannot_run;
   listing.filter = filter_new(request, listing.scan);
   buffer_init(&listing.before, SIZE_MAX);

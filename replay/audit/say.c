@@ -89,7 +89,7 @@ static void say_decision(const struct life *life, const struct event *event, str
   if (!decision_of_event(event, &record)) return;
   buffer_append_format(text, "decision %s: %s", decision_text(record.decision), task_state_text(record.state));
   if (record.state == TASK_WAITING)
-    buffer_append_format(text, " until %s (%s)", when_text(record.next_available_at, life->request->local).text,
+    buffer_append_format(text, " until %s (%s)", when_text(record.next_available_at, life->request->cli.local).text,
                          span_text((int64_t)record.delay_ms * 1000).text);
   buffer_append_format(text, "; %" PRIu64 " of %" PRIu64 " attempts used", record.attempt_count, record.max_attempts);
   if (record.effect_uncertain) buffer_append_text(text, "; whether it had an effect is not known");

@@ -7,6 +7,7 @@
 #include "audit/life.h"
 #include "base/guard.h"
 #include "core/apply.h"
+#include "reading/head.h"
 
 enum { progress_every = 4096 };
 
@@ -106,70 +107,6 @@ static void fold(struct life *life, struct scan *scan) {
 
 /* ---- telling it ---- */
 
-static void put_row(struct out *out, const char *name, struct buffer *value) {
-  char left[32];
-  (void)snprintf(left, sizeof left, "  %-14s", name);
-  draw_folded(out, left, buffer_bytes(value), COLOUR_NONE);
-  buffer_reset(value);
-}
-
-static void put_text_row(struct out *out, const char *name, struct bytes text, struct buffer *value) {
-  if (text.size == 0) return;
-  put_safe(value, text, true);
-  put_row(out, name, value);
-}
-
-static void put_id_row(struct out *out, const char *name, const struct id *id, struct buffer *value) {
-  if (id_is_zero(id)) return;
-  buffer_append_text(value, id_text(id).text);
-  put_row(out, name, value);
-}
-
-static enum colour colour_of_state(enum task_state state) {
-  if (state == TASK_SUCCEEDED) return COLOUR_GOOD;
-  if (state == TASK_FAILED) return COLOUR_BAD;
-  return state == TASK_NEEDS_REVIEW ? COLOUR_DOUBT : COLOUR_BOLD;
-}
-
-static void put_times(const struct life *life, struct out *out, struct buffer *value) {
-  const struct task *task = &life->task;
-  bool local = life->request->local;
-  buffer_append_text(value, when_text(task->created_at, local).text);
-  put_row(out, "accepted", value);
-  if (task->start_deadline_at != 0) {
-    buffer_append_text(value, when_text(task->start_deadline_at, local).text);
-    put_row(out, "start before", value);
-  }
-  buffer_append_text(value, when_text(task->deadline_at, local).text);
-  put_row(out, "deadline", value);
-  if (task->completed_at == 0) return;
-  buffer_append_format(value, "%s (", when_text(task->completed_at, local).text);
-  buffer_append_format(value, "%s later)", span_text(task->completed_at - task->created_at).text);
-  put_row(out, "ended", value);
-}
-
-static void put_head(const struct life *life, const struct event_task_accepted *accepted, struct out *out,
-                     struct buffer *value) {
-  const struct task *task = &life->task;
-  enum task_state state = (enum task_state)task->state;
-  buffer_append_format(&out->text, "Task %s: %s%s%s, revision %" PRIu32 "%s\n", id_text(&task->id).text,
-                       out_colour(out, colour_of_state(state)), task_state_text(state), out_colour(out, COLOUR_NONE),
-                       task->revision, task->effect_uncertain ? ", an effect is in doubt" : "");
-  put_safe(value, accepted->handler, false);
-  buffer_append_char(value, ' ');
-  put_safe(value, accepted->handler_version, false);
-  put_row(out, "handler", value);
-  put_id_row(out, "queue", &accepted->queue_id, value);
-  put_text_row(out, "business key", accepted->business_key, value);
-  put_text_row(out, "concurrency", accepted->concurrency_key, value);
-  buffer_append_format(value, "%s; %u of %u attempts used", recovery_safety_text((enum recovery_safety)task->recovery_safety),
-                       task->attempt_count, task->max_attempts);
-  put_row(out, "policy", value);
-  put_id_row(out, "retry of", &accepted->retry_of, value);
-  put_id_row(out, "schedule", &accepted->schedule_id, value);
-  put_times(life, out, value);
-}
-
 /* From the acceptance to the end of the last attempt; what still goes on, to the newest event. A review that comes a day later
  * would leave no room for the attempts: it is told below. */
 static void put_bars(const struct life *life, struct out *out, int64_t newest_us) {
@@ -187,11 +124,11 @@ static void put_bars(const struct life *life, struct out *out, int64_t newest_us
 
 /* The day stands above its first event, the time of day before each. */
 static void put_event(const struct life *life, struct out *out, const struct event *event, char day[16], struct buffer *value) {
-  struct when_text when = when_text(event->time_us, life->request->local);
+  struct when_text when = when_text(event->time_us, life->request->cli.local);
   char left[40];
   if (strlen(when.text) > 26 && strncmp(day, when.text, 10) != 0) {
     memcpy(day, when.text, 10);
-    buffer_append_format(&out->text, "%.10s (%s)\n", when.text, life->request->local ? when.text + 26 : "UTC");
+    buffer_append_format(&out->text, "%.10s (%s)\n", when.text, life->request->cli.local ? when.text + 26 : "UTC");
   }
   (void)snprintf(left, sizeof left, "  %.15s  ", strlen(when.text) > 26 ? when.text + 11 : when.text);
   life_say(life, event, value);
@@ -208,7 +145,7 @@ static bool tell(struct life *life, struct scan *scan, struct out *out) {
   if (scan_get(scan, life->seqs[life->count - 1], &event) == STATUS_OK) {
     int64_t newest_us = event.time_us;
     told = scan_get(scan, life->seqs[0], &event) == STATUS_OK && event.type == EVENT_task_accepted;
-    if (told) put_head(life, &event.body.task_accepted, out, &value);
+    if (told) head_put(out, &life->task, &event.body.task_accepted, life->request->cli.local);
     if (told) put_bars(life, out, newest_us);
   }
   buffer_append_format(&out->text, "\n%sWhat happened%s\n", out_colour(out, COLOUR_BOLD), out_colour(out, COLOUR_NONE));
@@ -222,7 +159,7 @@ static int draw_task(struct life *life, struct scan *scan, const struct id *task
   struct out out;
   uint64_t first = scan_seq_of_task(scan, task_id);
   find_events(life, scan, task_id, first);
-  if (life->count == 0) return tool_say(exit_finding, "the log has no task %s", life->request->argument);
+  if (life->count == 0) return tool_say(exit_finding, "the log has no task %s", life->request->cli.argument);
   fold(life, scan);
   out_begin(&out);
   if (!tell(life, scan, &out)) life->torn = true;
@@ -235,11 +172,11 @@ static int draw_task(struct life *life, struct scan *scan, const struct id *task
 int audit_task(const struct request *request) {
   struct life life = {.request = request};
   struct request rows = *request;
-  if (!id_parse(bytes_text(request->argument), &rows.task))
-    return tool_say(exit_misuse, "\"%s\" is no task id: 32 lower-case hexadecimal digits", request->argument);
-  rows.argument = NULL;
-  if (request->output != OUTPUT_TEXT) return audit_log(&rows);
-  struct scan *scan = scan_new(request->data);
+  if (!id_parse(bytes_text(request->cli.argument), &rows.task))
+    return tool_say(exit_misuse, "\"%s\" is no task id: 32 lower-case hexadecimal digits", request->cli.argument);
+  rows.cli.argument = NULL;
+  if (request->cli.output != OUTPUT_TEXT) return audit_log(&rows);
+  struct scan *scan = scan_new(request->cli.data);
   struct log_origin origin;
   if (scan == NULL) return exit_cannot_run;
   if (scan_origin(scan, &origin)) life.node_id = origin.node_id;

@@ -4,6 +4,7 @@
 
 #include "journal/journal.h"
 #include "reading/tool.h"
+#include "reading/when.h"
 #include "state/state.h"
 
 /* Opens a data directory, or a backup, for reading alone. Prints why when it cannot; returns an exit code. */

@@ -184,6 +184,11 @@ enum status scan_chain(struct scan *scan, uint64_t seq, uint64_t *ret_chain) {
   return status;
 }
 
+enum status scan_record(struct scan *scan, uint64_t seq, struct bytes *ret_record) {
+  struct event header;
+  return header_read(scan, seq, &header, ret_record);
+}
+
 enum status scan_get(struct scan *scan, uint64_t seq, struct event *ret_event) {
   struct event header;
   struct bytes record;

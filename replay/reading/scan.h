@@ -42,6 +42,8 @@ void scan_skip(struct scan *scan); /* drops it */
 
 /* One event, out of order: the walk stays where it is. Spans live until the next scan_get. END: there is none. CORRUPT. */
 enum status scan_get(struct scan *scan, uint64_t seq, struct event *ret_event);
+/* Its record alone, judged by its header: a span until the next call of anything here. END, CORRUPT. */
+enum status scan_record(struct scan *scan, uint64_t seq, struct bytes *ret_record);
 /* The chain after seq as its record says; after 0: the chain that genesis starts. END, CORRUPT. */
 enum status scan_chain(struct scan *scan, uint64_t seq, uint64_t *ret_chain);
 

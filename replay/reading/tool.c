@@ -1,15 +1,12 @@
-/* Owns messages, progress and positions. */
+/* Owns messages and progress. */
 #include "reading/tool.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
-
-#include "base/time_text.h"
 
 int tool_say(int code, const char *format, ...) {
   va_list arguments;
@@ -54,25 +51,6 @@ void progress_at(struct progress *progress, uint64_t done) {
 
 void progress_end(struct progress *progress) {
   if (progress->terminal && progress->shown_us != progress->started_us) (void)fputs("\r\033[K", stderr);
-}
-
-bool position_parse(const char *text, struct position *ret_position) {
-  struct position position = {.given = true};
-  char *end;
-  if (time_parse(bytes_text(text), &position.time_us)) {
-    *ret_position = position;
-    return true;
-  }
-  errno = 0;
-  position.seq = strtoull(text, &end, 10);
-  if (errno != 0 || end == text || *end != 0 || position.seq == 0 || text[0] < '0' || text[0] > '9') return false;
-  *ret_position = position;
-  return true;
-}
-
-bool position_passed(const struct position *position, uint64_t seq, int64_t time_us) {
-  if (!position->given) return false;
-  return position->seq != 0 ? seq > position->seq : time_us > position->time_us;
 }
 
 bool tool_print(struct bytes text) { return fwrite(text.data, 1, text.size, stdout) == text.size; }

@@ -23,16 +23,6 @@ void progress_begin(struct progress *progress, const char *what, uint64_t total)
 void progress_at(struct progress *progress, uint64_t done); /* cheap; call as often as you like, every few thousand steps */
 void progress_end(struct progress *progress);               /* takes the bar away */
 
-/* A position in the log as people give it: a sequence number, or a time (RFC 3339). */
-struct position {
-  bool given;
-  uint64_t seq;    /* 0: by time */
-  int64_t time_us; /* the last event at or before it */
-};
-bool position_parse(const char *text, struct position *ret_position);
-/* True when the event lies behind the position. */
-bool position_passed(const struct position *position, uint64_t seq, int64_t time_us);
-
 /* Writes all of it to stdout; false when that fails (a closed pipe ends the work quietly). */
 bool tool_print(struct bytes text);
 

@@ -1,7 +1,11 @@
-/* Owns the reading of times in words: a cursor over the text, and one function for each form that a time can have. */
+/* Owns times and positions as people say and read them: a cursor over the text, and one function for each form that a time can
+ * have. */
 #include "reading/when.h"
 
 #include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <time.h>
@@ -273,4 +277,57 @@ bool when_parse(const char *text, int64_t now_us, bool local, int64_t *ret_time_
   if (strlen(text) > text_chars_max) return false;
   return parse_word(text, now_us, local, ret_time_us) || parse_relative(text, now_us, ret_time_us) ||
          parse_epoch(text, ret_time_us) || parse_calendar(text, now_us, local, ret_time_us);
+}
+
+/* ---- positions ---- */
+
+bool position_parse(const char *text, int64_t now_us, bool local, struct position *ret_position) {
+  struct position position = {.given = true};
+  const char *digits = text;
+  while (isdigit((unsigned char)*digits)) digits++;
+  if (digits != text && *digits == 0) {
+    errno = 0;
+    position.seq = strtoull(text, NULL, 10);
+    if (errno != 0 || position.seq == 0) return false;
+  } else if (!when_parse(text, now_us, local, &position.time_us)) {
+    return false;
+  }
+  *ret_position = position;
+  return true;
+}
+
+bool position_passed(const struct position *position, uint64_t seq, int64_t time_us) {
+  if (!position->given) return false;
+  return position->seq != 0 ? seq > position->seq : time_us > position->time_us;
+}
+
+/* ---- printing ---- */
+
+struct when_text when_text(int64_t time_us, bool local) {
+  struct when_text out = {""};
+  time_t seconds = (time_t)(time_us / 1000000);
+  struct tm tm;
+  char date[32], zone[8] = "Z";
+  if (time_us < time_us_min || time_us >= time_us_max ||
+      (local ? localtime_r(&seconds, &tm) : gmtime_r(&seconds, &tm)) == NULL) {
+    (void)snprintf(out.text, sizeof out.text, "%lld", (long long)time_us);
+    return out;
+  }
+  (void)strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%S", &tm);
+  if (local) (void)strftime(zone, sizeof zone, "%z", &tm);
+  (void)snprintf(out.text, sizeof out.text, "%s.%06u%s", date, (unsigned)(time_us % 1000000), zone);
+  return out;
+}
+
+struct span_text span_text(int64_t us) {
+  struct span_text out;
+  double seconds = (double)us / 1e6;
+  long long whole = (long long)(us / 1000000);
+  if (us < 1000) (void)snprintf(out.text, sizeof out.text, "%lld us", (long long)us);
+  else if (us < 1000000) (void)snprintf(out.text, sizeof out.text, "%.3g ms", (double)us / 1e3);
+  else if (whole < 60) (void)snprintf(out.text, sizeof out.text, "%.3g s", seconds);
+  else if (whole < 3600) (void)snprintf(out.text, sizeof out.text, "%lld min %lld s", whole / 60, whole % 60);
+  else if (whole < 86400) (void)snprintf(out.text, sizeof out.text, "%lld h %lld min", whole / 3600, whole / 60 % 60);
+  else (void)snprintf(out.text, sizeof out.text, "%lld d %lld h", whole / 86400, whole / 3600 % 24);
+  return out;
 }

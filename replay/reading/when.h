@@ -19,4 +19,26 @@ bool when_parse(const char *text, int64_t now_us, bool local, int64_t *ret_time_
 /* Now, by the wall clock. */
 int64_t when_now_us(void);
 
+/* A position in the log as people give it: a sequence number, or a time. */
+struct position {
+  bool given;
+  uint64_t seq;    /* 0: by time */
+  int64_t time_us; /* the last event at or before it */
+};
+/* Digits alone are a sequence number, all else is a time as above. False: neither. */
+bool position_parse(const char *text, int64_t now_us, bool local, struct position *ret_position);
+/* True when the event lies behind the position; never for one that is not given. */
+bool position_passed(const struct position *position, uint64_t seq, int64_t time_us);
+
+/* A time for people: 2026-09-17T03:12:04.000000Z, or local with its offset. */
+struct when_text {
+  char text[48];
+};
+struct when_text when_text(int64_t time_us, bool local);
+/* "1.234 s", "3 min 20 s", "2 d 4 h". */
+struct span_text {
+  char text[32];
+};
+struct span_text span_text(int64_t us);
+
 #endif

@@ -7,7 +7,7 @@
 #include "journal/copy.h"
 #include "journal/judge.h"
 #include "journal/walker.h"
-#include "replay/out.h"
+#include "replay/fresh.h"
 #include "replay/replay.h"
 
 enum { progress_events = 4096 };
@@ -17,12 +17,12 @@ static void mebibytes(uint64_t bytes, char *out, size_t size) {
 }
 
 /* Copies with a snapshot held: says before how much that may cost the server's file, and afterwards how much it grew. */
-static int copy(const struct request *request, const struct out *out) {
+static int copy(const struct request *request, const struct fresh *out) {
   struct journal *journal;
   struct journal_growth before, after;
   struct fault fault = {.message = ""};
   char size[32];
-  int code = reading_open(request->data, &journal);
+  int code = reading_open(request->cli.data, &journal);
   if (code != exit_done) return code;
   journal_growth(journal, &before);
   mebibytes(before.file_bytes, size, sizeof size);
@@ -76,7 +76,7 @@ static int judge_all(struct checking *checking) {
   return checking->damages == 0 ? exit_done : exit_finding;
 }
 
-static int check(const struct out *out) {
+static int check(const struct fresh *out) {
   struct checking checking = {0};
   struct walker_listener listener = {.damage = damage, .context = &checking};
   struct fault fault = {.message = ""};
@@ -94,14 +94,14 @@ static int check(const struct out *out) {
 }
 
 int replay_backup(const struct request *request) {
-  struct out out;
-  int code = out_begin(&out, request->argument);
+  struct fresh out;
+  int code = fresh_begin(&out, request->cli.argument);
   if (code == exit_done) {
     code = copy(request, &out);
     if (code == exit_done) code = check(&out);
-    if (code == exit_done) code = out_keep(&out);
-    if (code != exit_done) out_drop(&out);
+    if (code == exit_done) code = fresh_keep(&out);
+    if (code != exit_done) fresh_drop(&out);
   }
-  out_clear(&out);
+  fresh_clear(&out);
   return code;
 }

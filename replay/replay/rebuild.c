@@ -39,15 +39,15 @@ static int rebuild(struct journal *journal, const struct request *request) {
   struct state *state;
   struct checkpoint_position position;
   struct fault fault = {0};
-  enum status status = follow_all(journal, request->argument, &fault);
-  if (status == STATUS_OK) status = checkpoint_load(request->argument, journal, &state, &position, &fault);
+  enum status status = follow_all(journal, request->cli.argument, &fault);
+  if (status == STATUS_OK) status = checkpoint_load(request->cli.argument, journal, &state, &position, &fault);
   if (status != STATUS_OK) {
-    (void)checkpoint_remove(request->argument);
+    (void)checkpoint_remove(request->cli.argument);
     return tool_say(status == STATUS_CORRUPT || status == STATUS_FOREIGN ? exit_finding : exit_cannot_run, "%s", fault.message);
   }
   int code = exit_done;
   if (state_check(state, &fault) != STATUS_OK) code = tool_say(exit_finding, "%s", fault.message);
-  else code = print(state, request->output);
+  else code = print(state, request->cli.output);
   state_free(state);
   return code;
 }
@@ -55,12 +55,12 @@ static int rebuild(struct journal *journal, const struct request *request) {
 int replay_rebuild(const struct request *request) {
   struct journal *journal;
   struct stat found;
-  if (lstat(request->argument, &found) == 0)
-    return tool_say(exit_finding, "%s exists: name a new directory", request->argument);
-  int code = reading_open(request->data, &journal);
+  if (lstat(request->cli.argument, &found) == 0)
+    return tool_say(exit_finding, "%s exists: name a new directory", request->cli.argument);
+  int code = reading_open(request->cli.data, &journal);
   if (code != exit_done) return code;
   code = journal_last_seq(journal) != 0 ? rebuild(journal, request)
-                                        : tool_say(exit_finding, "%s: the log is empty", request->data);
+                                        : tool_say(exit_finding, "%s: the log is empty", request->cli.data);
   journal_close(journal, false);
   return code;
 }

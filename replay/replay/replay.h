@@ -2,16 +2,14 @@
 #ifndef ORBIT_REPLAY_REPLAY_H
 #define ORBIT_REPLAY_REPLAY_H
 
+#include "reading/cli.h"
+#include "reading/out.h"
 #include "reading/reading.h"
-
-enum output { OUTPUT_TEXT = 1, OUTPUT_JSON, OUTPUT_JSONL, OUTPUT_CSV };
 
 /* The options of every subcommand; each says which it needs. */
 struct request {
-  const char *data;     /* --data, ORBIT_DATA */
-  const char *argument; /* TASK, OUT or DIR */
+  struct cli cli;
   struct position at, from, to;
-  enum output output;
   bool chain_only;
 };
 

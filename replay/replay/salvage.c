@@ -10,7 +10,7 @@
 #include "journal/copy.h"
 #include "journal/judge.h"
 #include "journal/walker.h"
-#include "replay/out.h"
+#include "replay/fresh.h"
 #include "replay/replay.h"
 
 enum { batch_events = 16384, batch_bytes = 8 * 1024 * 1024, progress_events = 4096 };
@@ -26,6 +26,7 @@ struct salvage {
   struct commit batch;  /* judged and not yet written */
   uint32_t batch_whole; /* events in it whose commits are whole */
   uint64_t commits, strays, damages;
+  bool lost;            /* something that the file held, or seems to have held, is not in the new log */
   int64_t kept_time_us; /* of the last whole commit */
   struct event event;
   struct progress progress;
@@ -140,12 +141,13 @@ static enum status report(struct salvage *salvage, struct fault *fault) {
     walker_scan_behind(salvage->walker, kept, &later, &last, &bytes);
   }
   if (salvage->facts.end_known && last > said) last = said;
+  salvage->lost = said > kept || (later != 0 && last > kept);
   if (later != 0 && last > kept)
     (void)printf("lost: everything behind seq %" PRIu64 "; %" PRIu64
                  " later events can still be seen, the last of them seq %" PRIu64 ", %" PRIu64 " bytes\n",
                  kept, later, last, bytes);
   if (said > kept) (void)printf("lost: %" PRIu64 " of the %" PRIu64 " events that the file says it held\n", said - kept, said);
-  else if (later == 0 || last <= kept) (void)puts("lost: nothing that can be seen");
+  if (!salvage->lost) (void)puts("lost: nothing that can be seen");
   return STATUS_OK;
 }
 
@@ -162,11 +164,11 @@ static int genesis_find(struct salvage *salvage, struct bytes *ret_genesis) {
   return exit_done;
 }
 
-static int salvage_run(struct salvage *salvage, const struct request *request, struct out *out) {
+static int salvage_run(struct salvage *salvage, const struct request *request, struct fresh *out) {
   struct fault fault = {.message = ""};
   struct walker_listener listener = {.damage = damage, .context = salvage};
   struct bytes genesis;
-  enum status status = walker_open(request->data, &listener, &salvage->walker, &fault);
+  enum status status = walker_open(request->cli.data, &listener, &salvage->walker, &fault);
   if (status != STATUS_OK) return tool_say(exit_cannot_run, "%s", fault.message);
   walker_facts(salvage->walker, &salvage->facts);
   int code = genesis_find(salvage, &genesis);
@@ -185,20 +187,21 @@ static int salvage_run(struct salvage *salvage, const struct request *request, s
 
 int replay_salvage(const struct request *request) {
   static struct salvage salvage;
-  struct out out;
-  int code = out_begin(&out, request->argument);
+  struct fresh out;
+  int code = fresh_begin(&out, request->cli.argument);
   if (code == exit_done) {
     commit_init(&salvage.batch);
     batch_clear(&salvage);
     code = salvage_run(&salvage, request, &out);
     journal_close(salvage.out, false);
-    if (code == exit_done) code = out_keep(&out);
-    if (code != exit_done) out_drop(&out);
+    if (code == exit_done) code = fresh_keep(&out);
+    if (code != exit_done) fresh_drop(&out);
     if (code == exit_done) (void)printf("written: %s\n", out.path);
+    if (code == exit_done && salvage.lost) code = exit_finding;
     commit_clear(&salvage.batch);
     event_decoder_free(salvage.decoder);
     walker_close(salvage.walker);
   }
-  out_clear(&out);
+  fresh_clear(&out);
   return code;
 }

@@ -1,128 +1,152 @@
-/* orbit-replay state, queues, diff: what the views said at a position. */
+/* orbit-replay state: one task as it stood at a position. Reads the headers of the log from the task's acceptance on and the
+ * records of its own history; memory does not grow with the log. */
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "base/time_text.h"
 #include "codec/wire_http.h"
-#include "replay/replay.h"
+#include "reading/head.h"
+#include "reading/kept.h"
+#include "replay/past.h"
+
+enum { progress_every = 4096 };
+
+/* The newest event of the task at the position; 0: none. *ret_damaged: records that could not be read; whose is not known. */
+static uint64_t find_newest(struct scan *scan, const struct id *task_id, uint64_t last, uint64_t *ret_damaged) {
+  struct progress progress;
+  struct event header;
+  struct bytes record;
+  struct fault fault;
+  uint64_t newest = 0, first = scan_seq_of_task(scan, task_id), done = 0;
+  enum status status = STATUS_OK;
+  *ret_damaged = 0;
+  progress_begin(&progress, "events", last >= first ? last - first + 1 : 0);
+  for (scan_range(scan, first, last, false); status != STATUS_END; done++) {
+    if (done % progress_every == 0) progress_at(&progress, done);
+    if (scan_peek(scan, &header)) {
+      if (id_equal(&header.stream, task_id)) newest = header.seq;
+      scan_skip(scan);
+      continue;
+    }
+    status = scan_next(scan, &header, &record, &fault);
+    if (status != STATUS_END && status != STATUS_OK) (*ret_damaged)++;
+  }
+  progress_end(&progress);
+  return newest;
+}
+
+/* ---- text ---- */
+
+static void put_outcome(const struct task_document *document, bool local, struct out *out) {
+  const struct task *task = &document->task;
+  struct buffer value;
+  buffer_init(&value, SIZE_MAX);
+  if (document->error_code.data != NULL) {
+    put_safe(&value, document->error_code, false);
+    buffer_append_char(&value, ' ');
+    put_safe(&value, document->error_message, true);
+    head_row(out, "error", &value);
+  }
+  if (document->result.data != NULL) {
+    buffer_append_format(&value, "%zu bytes; -o json shows it", document->result.size);
+    head_row(out, "result", &value);
+  }
+  if (task->cancel_requested_at != 0) {
+    buffer_append_text(&value, when_text(task->cancel_requested_at, local).text);
+    head_row(out, "cancel asked", &value);
+  }
+  buffer_clear(&value);
+}
+
+static void put_time(struct out *out, const char *what, int64_t time_us, bool local) {
+  if (time_us != 0) buffer_append_format(&out->text, "%16s%-8s %s\n", "", what, when_text(time_us, local).text);
+}
+
+static void put_attempt(const struct attempt_document *attempt, bool local, struct out *out) {
+  struct buffer value;
+  buffer_init(&value, SIZE_MAX);
+  char name[24];
+  (void)snprintf(name, sizeof name, "attempt %" PRIu32, attempt->number);
+  buffer_append_text(&value, attempt_state_text(attempt->state));
+  if (attempt->decision != DECISION_NONE) buffer_append_format(&value, ", decision %s", decision_text(attempt->decision));
+  buffer_append_format(&value, ", epoch %" PRIu64 ", worker ", attempt->epoch);
+  if (attempt->instance_name.size != 0) put_safe(&value, attempt->instance_name, true);
+  else buffer_append_text(&value, id_text(&attempt->instance_id).text);
+  head_row(out, name, &value);
+  put_time(out, "leased", attempt->leased_at, local);
+  put_time(out, "started", attempt->started_at, local);
+  if (attempt->finished_at == 0) put_time(out, "until", attempt->lease_expires_at, local);
+  put_time(out, "ended", attempt->finished_at, local);
+  buffer_clear(&value);
+}
+
+static enum status print_text(struct history *history, struct record_source source, const struct task_document *document,
+                              const struct past *past, bool local) {
+  const struct attempt_document *attempts;
+  uint32_t count;
+  struct out out;
+  struct buffer value;
+  enum status status = history_attempts(history, source, &document->task, &attempts, &count);
+  if (status != STATUS_OK) return status;
+  out_begin(&out);
+  buffer_init(&value, SIZE_MAX);
+  head_put(&out, &document->task, &document->accepted, local);
+  put_outcome(document, local, &out);
+  for (uint32_t i = 0; i < count; i++) put_attempt(&attempts[i], local, &out);
+  past_say(past, local, &value);
+  head_row(&out, "as of", &value);
+  buffer_clear(&value);
+  return out_end(&out, STATUS_OK) == STATUS_OK ? STATUS_OK : STATUS_IO_ERROR;
+}
 
 /* ---- one task ---- */
 
-static void print_text(const struct task_document *document) {
-  const struct task *task = &document->task;
-  char time[time_chars_max + 1] = {0};
-  (void)time_format(task->updated_at, time);
-  (void)printf("task      %s\nstate     %s, revision %" PRIu32 ", since %s\n", id_text(&task->id).text,
-               task_state_text((enum task_state)task->state), task->revision, time);
-  (void)printf("handler   %.*s %.*s\nattempts  %u of %u%s\n", (int)document->accepted.handler.size,
-               (const char *)document->accepted.handler.data, (int)document->accepted.handler_version.size,
-               (const char *)document->accepted.handler_version.data, task->attempt_count, task->max_attempts,
-               task->effect_uncertain ? ", an effect is in doubt" : "");
+static enum status print_json(const struct task_document *document) {
+  struct buffer out;
+  buffer_init(&out, SIZE_MAX);
+  wire_task_write(&out, document);
+  buffer_append_char(&out, '\n');
+  bool written = tool_print(buffer_bytes(&out));
+  buffer_clear(&out);
+  return written ? STATUS_OK : STATUS_IO_ERROR;
 }
 
-static int print_task(struct journal *journal, const struct task *task, enum output output) {
-  struct journal_reader *reader;
+static int print_task(const struct request *request, struct scan *scan, uint64_t newest, const struct past *past) {
   struct history *history = history_new();
+  struct kept kept;
+  struct task task;
   struct task_document document;
-  int code = exit_done;
-  if (journal_reader_new(journal, &reader) != STATUS_OK) return tool_say(exit_cannot_run, "the log's reader table is full");
-  if (history_document(history, record_source_of_reader(reader), task, &document) != STATUS_OK) {
-    code = tool_say(exit_finding, "the task's history cannot be read from the log; run orbit-replay verify");
-  } else if (output == OUTPUT_TEXT) {
-    print_text(&document);
-  } else {
-    struct buffer out;
-    buffer_init(&out, SIZE_MAX);
-    wire_task_write(&out, &document);
-    buffer_append_char(&out, '\n');
-    if (!tool_print(buffer_bytes(&out))) code = exit_cannot_run;
-    buffer_clear(&out);
-  }
-  journal_reader_free(reader);
+  kept_init(&kept, scan);
+  struct record_source source = kept_source(&kept);
+  enum status status = history_task_at(history, source, newest, &task);
+  if (status == STATUS_OK) status = history_document(history, source, &task, &document);
+  if (status == STATUS_OK && request->cli.output == OUTPUT_TEXT)
+    status = print_text(history, source, &document, past, request->cli.local);
+  else if (status == STATUS_OK) status = print_json(&document);
   history_free(history);
-  return code;
+  kept_clear(&kept);
+  if (status == STATUS_OK) return exit_done;
+  if (status == STATUS_IO_ERROR) return exit_cannot_run;
+  if (status == STATUS_NOT_FOUND) return tool_say(exit_finding, "%s is no task", request->cli.argument);
+  return tool_say(exit_finding, "the task's history cannot be read from the log; run orbit-replay verify");
 }
 
 int replay_state(const struct request *request) {
-  struct journal *journal;
-  struct folding folding;
   struct id id;
-  if (!id_parse(bytes_text(request->argument), &id)) return tool_say(exit_misuse, "\"%s\" is no task id", request->argument);
-  int code = reading_open(request->data, &journal);
-  if (code != exit_done) return code;
-  code = reading_fold(journal, &request->at, &folding);
-  if (code == exit_done) {
-    const struct task *task = state_task(folding.state, &id);
-    code = task != NULL ? print_task(journal, task, request->output)
-                        : tool_say(exit_finding, "there was no task %s at seq %" PRIu64, request->argument, folding.last_seq);
-    folding_clear(&folding);
-  }
-  journal_close(journal, false);
-  return code;
-}
-
-/* ---- queues ---- */
-
-static void queue_row(void *context, const struct queue *queue) {
-  struct table *table = context;
-  table_cell(table, "%s", id_text(&queue->id).text);
-  table_cell(table, "%s", queue->paused ? "true" : "false");
-  for (unsigned state = TASK_WAITING; state < TASK_ENUM_END; state++) table_cell(table, "%" PRIu64, queue->counts[state]);
-}
-
-int replay_queues(const struct request *request) {
-  static const char *const columns[] = {"queue_id",     "paused",    "WAITING", "LEASED",   "RUNNING",
-                                        "NEEDS_REVIEW", "SUCCEEDED", "FAILED",  "CANCELLED"};
-  struct journal *journal;
-  struct folding folding;
-  struct table table;
-  int code = reading_open(request->data, &journal);
-  if (code != exit_done) return code;
-  code = reading_fold(journal, &request->at, &folding);
-  if (code == exit_done) {
-    table_begin(&table, request->output, columns, sizeof columns / sizeof columns[0]);
-    for (unsigned i = 1; i < table.column_count; i++) table.numbers[i] = true;
-    state_each_queue(folding.state, queue_row, &table);
-    code = table_end(&table);
-    folding_clear(&folding);
-  }
-  journal_close(journal, false);
-  return code;
-}
-
-/* ---- diff: tasks whose revision is another one at the two positions ---- */
-
-static void diff_row(struct table *table, const struct state *before, const struct task *after) {
-  const struct task *old = state_task(before, &after->id);
-  if (old != NULL && old->revision == after->revision) return;
-  table_cell(table, "%s", id_text(&after->id).text);
-  table_cell(table, "%s", old != NULL ? task_state_text((enum task_state)old->state) : "");
-  table_cell(table, "%" PRIu32, old != NULL ? old->revision : 0);
-  table_cell(table, "%s", task_state_text((enum task_state)after->state));
-  table_cell(table, "%" PRIu32, after->revision);
-}
-
-int replay_diff(const struct request *request) {
-  static const char *const columns[] = {"task_id", "from_state", "from_revision", "to_state", "to_revision"};
-  struct journal *journal;
-  struct folding before, after;
-  struct table table;
-  if (!request->from.given) return tool_say(exit_misuse, "diff needs --from SEQ|TIME");
-  int code = reading_open(request->data, &journal);
-  if (code != exit_done) return code;
-  code = reading_fold(journal, &request->from, &before);
-  if (code == exit_done) {
-    code = reading_fold(journal, &request->to, &after);
-    if (code == exit_done) {
-      table_begin(&table, request->output, columns, sizeof columns / sizeof columns[0]);
-      table.numbers[2] = table.numbers[4] = true;
-      for (uint32_t number = 1; number <= state_task_count(after.state); number++)
-        diff_row(&table, before.state, state_task_at(after.state, number));
-      code = table_end(&table);
-      folding_clear(&after);
-    }
-    folding_clear(&before);
-  }
-  journal_close(journal, false);
+  struct past past;
+  uint64_t damaged;
+  if (!id_parse(bytes_text(request->cli.argument), &id))
+    return tool_say(exit_misuse, "\"%s\" is no task id: 32 lower-case hexadecimal digits", request->cli.argument);
+  if (request->cli.output == OUTPUT_CSV) return tool_say(exit_misuse, "a task is text, json or jsonl");
+  struct scan *scan = scan_new(request->cli.data);
+  if (scan == NULL) return exit_cannot_run;
+  past_find(scan, &request->at, &past);
+  uint64_t newest = find_newest(scan, &id, past.seq, &damaged);
+  int code = newest != 0 ? print_task(request, scan, newest, &past)
+                         : tool_say(exit_finding, "there was no task %s at seq %" PRIu64, request->cli.argument, past.seq);
+  if (damaged != 0)
+    code = tool_say(code == exit_done ? exit_finding : code,
+                    "%" PRIu64 " records of the log are damaged: one of them may be this task's; run orbit-replay verify",
+                    damaged);
+  scan_free(scan);
   return code;
 }

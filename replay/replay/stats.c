@@ -47,7 +47,7 @@ static int print(const struct counting *counting, enum output output) {
   char first[time_chars_max + 1] = {0}, last[time_chars_max + 1] = {0};
   (void)time_format(counting->first_us, first);
   (void)time_format(counting->last_us, last);
-  (void)printf("\n%" PRIu64 " commits, %.1f events each, from %s to %s\n", counting->commits,
+  (void)printf("\n%" PRIu64 " commits, %.1f events each\nfrom %s\nto   %s\n", counting->commits,
                (double)counting->all_events / (double)counting->commits, first, last);
   return code;
 }
@@ -56,12 +56,12 @@ int replay_stats(const struct request *request) {
   static struct counting counting;
   struct journal *journal;
   struct fault fault = {0};
-  int code = reading_open(request->data, &journal);
+  int code = reading_open(request->cli.data, &journal);
   if (code != exit_done) return code;
   progress_begin(&counting.progress, "events", journal_last_seq(journal));
   enum status status = journal_replay(journal, 0, 0, visit, &counting, &fault);
   progress_end(&counting.progress);
-  code = status == STATUS_OK ? print(&counting, request->output) : tool_say(exit_finding, "%s", fault.message);
+  code = status == STATUS_OK ? print(&counting, request->cli.output) : tool_say(exit_finding, "%s", fault.message);
   journal_close(journal, false);
   return code;
 }

@@ -8,22 +8,16 @@
 
 #include "base/guard.h"
 #include "core/decision.h"
-#include "journal/judge.h"
-#include "journal/walker.h"
+#include "reading/judging.h"
 #include "replay/replay.h"
 #include "state/checkpoint.h"
 
-enum { full_check_commits = 100000, touched_max = 16384, progress_events = 4096 };
+enum { full_check_commits = 100000, touched_max = 16384 };
 
 struct verify {
-  bool chain_only;
-  struct walker *walker;
+  struct judging judging;
   struct walker *lookups; /* for single records, so that the walk is not disturbed */
-  struct event_decoder *decoder;
-  struct judge judge;
-  uint64_t other_chain; /* the chain that the last record should have had, where it had another */
-  bool adrift;          /* what is before the next record is not known: its chain cannot be judged */
-  bool folding;         /* nothing is lost so far, so events can be judged by what is before them */
+  bool folding;           /* nothing is lost so far, so events can be judged by what is before them */
   struct state *state;
   struct history *history;
   struct buffer encoded;
@@ -31,13 +25,11 @@ struct verify {
   struct task ending_task; /* the task as it stood before that */
   struct id touched[touched_max];
   uint32_t touched_count;
-  uint64_t events, commits, findings, since_full_check;
-  struct progress progress;
+  uint64_t since_full_check;
 };
 
 static void finding(struct verify *verify, uint64_t seq, const char *what, const char *detail) {
-  verify->findings++;
-  (void)printf("seq %" PRIu64 ": %s%s%s\n", seq, what, detail[0] != 0 ? ": " : "", detail);
+  judging_finding(&verify->judging, seq, what, detail);
 }
 
 /* ---- one form only: what was decoded encodes to the same bytes ---- */
@@ -162,8 +154,10 @@ static void check_commit(struct verify *verify, uint64_t seq) {
 
 /* ---- one event by what is before it ---- */
 
-static void judge_event(struct verify *verify, const struct event *event, struct bytes record) {
+static void judge_event(void *context, const struct event *event, struct bytes record) {
+  struct verify *verify = context;
   const char *reason = "";
+  if (!verify->folding) return;
   check_encoding(verify, event, record);
   const struct task *task = state_task(verify->state, &event->stream);
   if (task != NULL) check_decision(verify, event, task);
@@ -178,116 +172,33 @@ static void judge_event(struct verify *verify, const struct event *event, struct
   if (event->last_of_commit) check_commit(verify, event->seq);
 }
 
-/* ---- one record by the log alone ---- */
-
-/* Events are lost or damaged: what follows rests on something that is not known. */
-static void fold_stop(struct verify *verify, uint64_t seq) {
+/* What follows rests on something that is not known. */
+static void fold_stop(void *context, uint64_t seq) {
+  struct verify *verify = context;
   if (verify->folding)
     (void)tool_say(0, "behind seq %" PRIu64 " only chain, order and form are judged: events before are lost or damaged", seq);
   verify->folding = false;
 }
 
-static void gap_report(struct verify *verify, uint64_t first, uint64_t last) {
-  char detail[64] = "";
-  if (last > first) (void)snprintf(detail, sizeof detail, "and all up to seq %" PRIu64, last);
-  finding(verify, first, "missing", detail);
-  fold_stop(verify, first);
-  verify->adrift = true;
-}
-
-static const char *bytes_judge(const struct verify *verify, struct bytes record) {
-  const char *wrong = judge_bytes(&verify->judge, record);
-  if (wrong == NULL || record.size < record_header_bytes) return wrong;
-  /* Behind a damaged record the chain may go on from what stands there or from what should. */
-  struct judge other = verify->judge;
-  other.chain = verify->other_chain;
-  if (verify->other_chain != 0 && judge_bytes(&other, record) == NULL) return NULL;
-  if (!verify->adrift) return wrong;
-  struct event header;
-  if (record_header_decode(record, &header) != STATUS_OK) return "its header is damaged";
-  return header.seq == verify->judge.seq + 1 ? NULL : "its record carries another seq";
-}
-
-/* Stands behind the record, damaged or not. */
-static void judge_go_on(struct verify *verify, uint64_t seq, struct bytes record, bool sound) {
-  struct event header;
-  uint64_t should = record.size >= record_header_bytes ? record_chain(record, verify->judge.chain) : 0;
-  if (record_header_decode(record, &header) == STATUS_OK && header.seq == seq) {
-    judge_take(&verify->judge, &header);
-    verify->other_chain = sound ? 0 : should;
-    verify->adrift = false;
-    return;
-  }
-  verify->judge.seq = seq;
-  verify->other_chain = 0;
-  verify->adrift = true;
-}
-
-static void record_visit(struct verify *verify, uint64_t seq, struct bytes record) {
-  struct event event;
-  struct fault fault = {.message = ""};
-  if (seq > verify->judge.seq + 1) gap_report(verify, verify->judge.seq + 1, seq - 1);
-  verify->judge.seq = seq - 1;
-  const char *wrong = bytes_judge(verify, record);
-  if (wrong == NULL) {
-    enum status status =
-        verify->chain_only ? record_header_decode(record, &event) : event_decode(verify->decoder, record, &event, &fault);
-    if (status != STATUS_OK) wrong = fault.message[0] != 0 ? fault.message : "its header is damaged";
-  }
-  if (wrong == NULL && !verify->adrift) wrong = judge_order(&verify->judge, &event);
-  verify->events++;
-  if (seq % progress_events == 0) progress_at(&verify->progress, seq);
-  if (wrong != NULL) finding(verify, seq, wrong, "");
-  judge_go_on(verify, seq, record, wrong == NULL);
-  verify->commits += verify->judge.last_of_commit;
-  if (wrong != NULL) fold_stop(verify, seq);
-  else if (verify->folding) judge_event(verify, &event, record);
-}
-
 /* ---- the walk ---- */
 
-static void damage(void *context, uint64_t page, const char *what) {
-  struct verify *verify = context;
-  verify->findings++;
-  (void)printf("page %" PRIu64 ": %s\n", page, what);
-}
-
 static int verify_begin(struct verify *verify, const struct request *request) {
-  struct walker_listener listener = {.damage = damage, .context = verify};
-  struct walker_facts facts;
   struct fault fault = {.message = ""};
-  verify->chain_only = request->chain_only;
-  enum status status = walker_open(request->data, &listener, &verify->walker, &fault);
-  if (status == STATUS_OK && !verify->chain_only) status = walker_open(request->data, NULL, &verify->lookups, &fault);
-  if (status != STATUS_OK) return tool_say(exit_cannot_run, "%s", fault.message);
-  struct bytes genesis = walker_genesis(verify->walker);
-  judge_begin(&verify->judge, genesis);
-  verify->adrift = genesis.data == NULL; /* that was reported */
-  verify->folding = !verify->chain_only;
-  verify->decoder = event_decoder_new();
+  verify->judging.headers_only = request->chain_only;
+  if (!request->chain_only) {
+    verify->judging.event = judge_event;
+    verify->judging.lost = fold_stop;
+    verify->judging.context = verify;
+  }
+  int code = judging_begin(&verify->judging, request->cli.data);
+  if (code != exit_done || request->chain_only) return code;
+  if (walker_open(request->cli.data, NULL, &verify->lookups, &fault) != STATUS_OK)
+    return tool_say(exit_cannot_run, "%s", fault.message);
+  verify->folding = true;
   verify->state = state_new();
   verify->history = history_new();
   buffer_init(&verify->encoded, SIZE_MAX);
-  walker_facts(verify->walker, &facts);
-  progress_begin(&verify->progress, "events", facts.end_seq);
   return exit_done;
-}
-
-static enum status verify_walk(struct verify *verify) {
-  struct fault fault = {.message = ""};
-  struct walker_facts facts;
-  struct bytes record;
-  uint64_t seq;
-  enum status status;
-  while ((status = walker_next(verify->walker, &seq, &record)) == STATUS_OK) record_visit(verify, seq, record);
-  progress_end(&verify->progress);
-  if (status != STATUS_END) return status;
-  walker_facts(verify->walker, &facts);
-  if (facts.end_seq > verify->judge.seq) gap_report(verify, verify->judge.seq + 1, facts.end_seq);
-  else if (!verify->judge.last_of_commit) finding(verify, verify->judge.seq, "the rest of its commit is missing", "");
-  if (verify->folding && state_check(verify->state, &fault) != STATUS_OK) finding(verify, verify->judge.seq, fault.message, "");
-  walker_finish(verify->walker);
-  return STATUS_OK;
 }
 
 /* The checkpoint beside a sound log, against this fold. There may be none; one that a start would ignore is said, and is no
@@ -297,41 +208,38 @@ static void compare_checkpoint(struct verify *verify, const struct request *requ
   struct journal *journal;
   struct fault fault = {.message = ""};
   uint64_t seq;
-  if (!verify->folding || verify->findings != 0 || asprintf(&path, "%s/views", request->data) < 0) return;
-  if (access(path, F_OK) != 0 || reading_open(request->data, &journal) != exit_done) return;
+  if (verify->judging.findings != 0 || asprintf(&path, "%s/views", request->cli.data) < 0) return;
+  if (access(path, F_OK) != 0 || reading_open(request->cli.data, &journal) != exit_done) return;
   enum status status = checkpoint_compare(path, journal, verify->state, &seq, &fault);
   if (status == STATUS_CORRUPT)
-    finding(verify, verify->judge.seq, "the checkpoint is not what the log folds to", fault.message);
+    finding(verify, verify->judging.judge.seq, "the checkpoint is not what the log folds to", fault.message);
   else if (status != STATUS_OK && status != STATUS_NOT_FOUND)
     (void)tool_say(exit_done, "the checkpoint would be ignored: %s", fault.message);
   journal_close(journal, false);
 }
 
-static void verify_end(struct verify *verify) {
-  walker_close(verify->walker);
-  walker_close(verify->lookups);
-  event_decoder_free(verify->decoder);
-  buffer_clear(&verify->encoded);
-  history_free(verify->history);
-  state_free(verify->state);
+/* What can be said of the end of a sound log alone. */
+static void judge_end(struct verify *verify, const struct request *request) {
+  struct fault fault = {.message = ""};
+  if (!verify->folding) return;
+  if (state_check(verify->state, &fault) != STATUS_OK) finding(verify, verify->judging.judge.seq, fault.message, "");
+  compare_checkpoint(verify, request);
 }
 
 int replay_verify(const struct request *request) {
   static struct verify verify;
-  struct walker_facts facts = {0};
+  if (request->cli.has_output && request->cli.output != OUTPUT_TEXT) return tool_say(exit_misuse, "verify prints text");
   int code = verify_begin(&verify, request);
+  if (code == exit_done) code = judging_walk(&verify.judging);
   if (code == exit_done) {
-    enum status status = verify_walk(&verify);
-    if (status == STATUS_UNAVAILABLE)
-      code = tool_say(exit_cannot_run, "the server commits faster than the log can be read: try again");
-    else if (status != STATUS_OK) code = tool_say(exit_cannot_run, "%s", status_text(status));
-    walker_facts(verify.walker, &facts);
-    if (code == exit_done) compare_checkpoint(&verify, request);
+    judge_end(&verify, request);
+    code = judging_sum(&verify.judging);
   }
-  verify_end(&verify);
-  if (code != exit_done) return code;
-  (void)printf("%" PRIu64 " events, %" PRIu64 " commits, %" PRIu64 " findings\n", verify.events, verify.commits,
-               verify.findings);
-  if (facts.unused_bytes != 0) (void)printf("unused: %" PRIu64 " bytes\n", facts.unused_bytes);
-  return verify.findings == 0 ? exit_done : exit_finding;
+  walker_close(verify.lookups);
+  if (verify.state != NULL) {
+    buffer_clear(&verify.encoded);
+    history_free(verify.history);
+    state_free(verify.state);
+  }
+  return judging_end(&verify.judging, code);
 }

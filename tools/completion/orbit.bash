@@ -63,7 +63,7 @@ _orbit_value() {
     --permissions) _orbit_offer "$_orbit_permissions" ;;
     --disabled | --checkpoint) _orbit_offer "true false" ;;
     --log-format) _orbit_offer "auto json text" ;;
-    --since | --until) _orbit_offer "now today yesterday" ;;
+    --since | --until | --at | --from | --to) _orbit_offer "now today yesterday" ;;
     *) return 1 ;;
   esac
 }
@@ -102,7 +102,7 @@ _orbit_replay() {
   elif [[ $_orbit_cur != -* && ${_orbit_words[0]} =~ ^(rebuild|backup|salvage)$ ]]; then
     _orbit_directories
   else
-    _orbit_offer "$valued --chain-only $_orbit_common"
+    _orbit_offer "$valued --chain-only --local $_orbit_common"
   fi
 }
 

@@ -1,12 +1,15 @@
 /* Owns stdout: what is written, whether somebody still reads it, and whether it is a terminal. */
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "audit/audit.h"
+#include "reading/out.h"
+
+#include "reading/tool.h"
 
 enum { columns_default = 80, columns_least = 60, columns_most = 160 };
 
