@@ -1,0 +1,223 @@
+/* Owns the way from a request in plain numbers to the command that the product is given. */
+#include <stdio.h>
+#include <string.h>
+
+#include "codec/digest.h"
+#include "sim/sim.h"
+
+struct principal sim_principal(const struct sim *sim, unsigned who) {
+  return (struct principal){.credential_id = sim->model.credential_ids[who],
+                            .application_id = sim->model.application_ids[who_application(who)],
+                            .namespace_id = sim->namespace_id,
+                            .permissions = UINT64_MAX};
+}
+
+static struct id digest_of_text(struct bytes text) {
+  struct id digest;
+  uint8_t hash[token_hash_bytes];
+  token_hash(text, hash);
+  memcpy(digest.bytes, hash, id_bytes);
+  return digest;
+}
+
+static struct id identity(const struct sim *sim, const struct request *request, const struct id *target) {
+  char key[24];
+  int size = snprintf(key, sizeof key, "k%llu", (unsigned long long)request->key);
+  return identity_make(journal_secret(sim->disk), &sim->namespace_id, command_kind_text(request->kind), target,
+                       bytes_of(key, (size_t)size));
+}
+
+/* ---- submissions ---- */
+
+static void make_submit(const struct sim *sim, const struct request *request, struct command *command) {
+  static const struct id none;
+  command->as.submit = (struct submit_command){
+      .queue_id = sim->model.queues[request->queue].id,
+      .handler = text_handler(request->handler),
+      .handler_version = bytes_text("v1"),
+      .payload_version = bytes_text("p1"),
+      .payload = text_payload(request->text),
+      .concurrency_key = text_concurrency_key(request->concurrency_key),
+      .task_timeout_ms = request->task_timeout_ms,
+      .available_at = request->available_at,
+      .start_deadline_at = request->start_deadline_at,
+      .recovery_safety = request->idempotent ? RECOVERY_IDEMPOTENT : RECOVERY_RECONCILE_ONLY,
+      .max_attempts = request->max_attempts,
+      .initial_delay_ms = request->initial_delay_ms,
+      .max_delay_ms = request->max_delay_ms,
+      .attempt_timeout_ms = request->attempt_timeout_ms,
+      .priority = request->priority,
+  };
+  struct id payload = digest_of_text(command->as.submit.payload);
+  command->operation.digest = submit_digest(&command->as.submit, &payload);
+  command->operation.identity = identity(sim, request, &none);
+}
+
+/* ---- workers ---- */
+
+static void identify_attempt(const struct sim *sim, const struct request *request, struct command *command) {
+  const struct id *application_id = &command->who.application_id;
+  struct id message_id = message_id_of(request->key);
+  uint8_t key[2 * id_bytes];
+  memcpy(key, message_id.bytes, id_bytes);
+  memcpy(key + id_bytes, application_id->bytes, id_bytes);
+  command->operation.identity = identity_make(journal_secret(sim->disk), &sim->namespace_id, command_kind_text(request->kind),
+                                              &request->attempt_id, bytes_of(key, sizeof key));
+}
+
+static void make_reference(const struct sim *sim, const struct request *request, struct command *command) {
+  command->as.ref = (struct attempt_ref){.message_id = message_id_of(request->key),
+                                         .task_id = request->task_id,
+                                         .attempt_id = request->attempt_id,
+                                         .epoch = request->epoch};
+  if (request->kind == COMMAND_RENEW) return;
+  command->operation.digest = attempt_ref_digest(&command->as.ref);
+  identify_attempt(sim, request, command);
+}
+
+static void make_finish(const struct sim *sim, const struct request *request, struct command *command) {
+  struct attempt_ref ref = {.message_id = message_id_of(request->key),
+                            .task_id = request->task_id,
+                            .attempt_id = request->attempt_id,
+                            .epoch = request->epoch};
+  struct report report = {.outcome = request->outcome, .retryable = request->retryable};
+  bool success = request->outcome == OUTCOME_SUCCEEDED;
+  if (success) {
+    report.result = text_result(request->text);
+  } else {
+    report.error_code = bytes_text("BROKEN");
+    report.error_details = text_details(request->text);
+  }
+  struct id digest = digest_of_text(success ? report.result : report.error_details);
+  report.identity = identity_make(journal_secret(sim->disk), &sim->namespace_id, "task.report", &request->attempt_id,
+                                  bytes_of(command->who.application_id.bytes, id_bytes));
+  command->as.finish = (struct finish_command){.ref = ref, .report = report};
+  command->operation.digest = finish_digest(&ref, &report, success ? NULL : &digest, success ? &digest : NULL);
+  identify_attempt(sim, request, command);
+}
+
+/* A hello names lists: one for each mask, so that several can be on their way at once. */
+void sim_make_lists(struct sim *sim) {
+  for (unsigned mask = 0; mask < 8; mask++) {
+    unsigned queues = 0, handlers = 0;
+    for (unsigned i = 0; i < queues_max; i++)
+      if ((mask >> i & 1) != 0) sim->queue_lists[mask][queues++] = sim->model.queues[i].id;
+    for (unsigned i = 0; i < handlers_offered_max; i++)
+      if ((mask >> i & 1) != 0)
+        sim->handler_lists[mask][handlers++] = (struct handler_offer){text_handler(i), bytes_text("v1")};
+  }
+}
+
+static uint32_t bits_of(unsigned mask) { return (mask & 1) + (mask >> 1 & 1) + (mask >> 2 & 1); }
+
+static void make_hello(const struct sim *sim, const struct request *request, struct command *command) {
+  command->as.hello = (struct hello_command){.message_id = message_id_of(request->key),
+                                             .instance_id = instance_id_of(request->instance),
+                                             .queue_ids = sim->queue_lists[request->queue_mask],
+                                             .handlers = sim->handler_lists[request->handler_mask],
+                                             .queue_count = bits_of(request->queue_mask),
+                                             .handler_count = bits_of(request->handler_mask),
+                                             .capacity = request->capacity,
+                                             .lease_ms = request->lease_ms};
+}
+
+/* ---- people ---- */
+
+static void make_cancel(const struct sim *sim, const struct request *request, struct command *command) {
+  command->as.cancel = (struct cancel_command){
+      .task_id = request->task_id, .reason = text_reason(request->text), .expected_revision = request->expected_revision};
+  command->operation.digest = cancel_digest(&command->as.cancel);
+  command->operation.identity = identity(sim, request, &request->task_id);
+}
+
+static void make_review(const struct sim *sim, const struct request *request, struct command *command) {
+  command->as.review = (struct review_command){.task_id = request->task_id,
+                                               .expected_revision = request->expected_revision,
+                                               .reason = text_reason(request->text),
+                                               .evidence_ref = text_evidence(request->text),
+                                               .outcome = request->outcome,
+                                               .result = text_result(request->text),
+                                               .result_digest = digest_of_text(text_result(request->text))};
+  command->operation.digest = review_digest(&command->as.review);
+  command->operation.identity = identity(sim, request, &request->task_id);
+}
+
+static void make_retry(const struct sim *sim, const struct request *request, struct command *command) {
+  command->as.retry = (struct retry_command){.task_id = request->task_id,
+                                             .expected_revision = request->expected_revision,
+                                             .reason = text_reason(request->text),
+                                             .evidence_ref = text_evidence(request->text),
+                                             .task_timeout_ms = request->task_timeout_ms,
+                                             .available_at = request->available_at,
+                                             .start_deadline_at = request->start_deadline_at};
+  command->operation.digest = retry_digest(&command->as.retry);
+  command->operation.identity = identity(sim, request, &request->task_id);
+}
+
+static void make_queue(const struct sim *sim, const struct request *request, struct command *command) {
+  const uint64_t *limits = request->limits;
+  command->as.queue = (struct queue_command){.id = sim->model.queues[request->queue].id};
+  if (request->kind == COMMAND_QUEUE_CHANGE) {
+    command->as.queue.expected_revision = request->expected_revision;
+    command->as.queue.given = request->given;
+    command->as.queue.max_unfinished = limits[LIMIT_UNFINISHED];
+    command->as.queue.max_running = limits[LIMIT_RUNNING];
+    command->as.queue.key_concurrency = limits[LIMIT_KEY];
+    command->as.queue.rate_tasks = limits[LIMIT_RATE_TASKS];
+    command->as.queue.rate_per_ms = limits[LIMIT_RATE_PER_MS];
+    command->as.queue.rate_burst = limits[LIMIT_RATE_BURST];
+    command->as.queue.lease_ms = limits[LIMIT_LEASE_MS];
+  } else {
+    command->as.queue.reason = text_reason(request->text);
+  }
+  command->operation.digest = queue_digest(request->kind, &command->as.queue);
+  command->operation.identity = identity(sim, request, &command->as.queue.id);
+}
+
+void sim_command(const struct sim *sim, const struct request *request, struct command *command) {
+  memset(command, 0, sizeof *command);
+  command->kind = request->kind;
+  command->who = sim_principal(sim, request->who);
+  command->session = request->session;
+  switch (request->kind) {
+    case COMMAND_SUBMIT:
+      make_submit(sim, request, command);
+      break;
+    case COMMAND_START:
+    case COMMAND_RENEW:
+    case COMMAND_RELEASE:
+      make_reference(sim, request, command);
+      break;
+    case COMMAND_FINISH:
+      make_finish(sim, request, command);
+      break;
+    case COMMAND_HELLO:
+      make_hello(sim, request, command);
+      break;
+    case COMMAND_CAPACITY:
+      command->as.capacity = (struct capacity_command){message_id_of(request->key), request->capacity};
+      break;
+    case COMMAND_GET_TASK:
+      command->as.task_id = request->task_id;
+      break;
+    case COMMAND_GET_QUEUE:
+      command->as.object_id = sim->model.queues[request->queue].id;
+      break;
+    case COMMAND_CANCEL:
+      make_cancel(sim, request, command);
+      break;
+    case COMMAND_REVIEW:
+      make_review(sim, request, command);
+      break;
+    case COMMAND_RETRY:
+      make_retry(sim, request, command);
+      break;
+    case COMMAND_QUEUE_CHANGE:
+    case COMMAND_QUEUE_PAUSE:
+    case COMMAND_QUEUE_RESUME:
+      make_queue(sim, request, command);
+      break;
+    default:
+      break;
+  }
+}

@@ -1,0 +1,184 @@
+/* What Orbit must do, said a second time in the plainest way: a model of tasks, attempts, receipts, queues and worker sessions
+ * that reads requests (sim/request.h) and judges every event that the product commits, every answer and every message to a
+ * worker. It shares vocabulary with the product (words, event structures), and no rule.
+ *
+ * It learns from the log only what the product is free to choose: new ids, and which ready task goes to which worker; and
+ * judges whether the choice was lawful. Everything else it says by itself. */
+#ifndef ORBIT_TESTS_SIM_MODEL_H
+#define ORBIT_TESTS_SIM_MODEL_H
+
+#include "base/status.h"
+#include "core/event.h"
+#include "sim/request.h"
+
+enum { model_attempts_max = 8, model_sessions_max = 16, model_pushes_max = 512, model_touched_max = 256 };
+
+/* Mistakes that can be put into the model on purpose, to see that a difference is found. */
+enum mistake {
+  MISTAKE_NONE = 0,
+  MISTAKE_EQUAL_IS_IN_TIME,     /* a lease that ends now is still good */
+  MISTAKE_CANCEL_FORGETS_DOUBT, /* a cancel of a waiting task in doubt ends it */
+  MISTAKE_RETRY_AFTER_DOUBT,    /* RECONCILE_ONLY is tried again */
+  MISTAKE_EXPIRY_COSTS_NOTHING, /* an unstarted expiry gives its attempt back */
+  MISTAKE_SECOND_SUCCESSOR,     /* a task may be retried by hand twice */
+  MISTAKE_COUNT
+};
+
+struct model_task {
+  struct id id;
+  uint32_t number; /* its place in the model */
+  uint8_t queue, handler, concurrency_key, priority, application, text;
+  bool idempotent;
+  uint32_t max_attempts, initial_delay_ms, max_delay_ms, attempt_timeout_ms;
+  struct id retry_of; /* zero: none */
+  enum task_state state;
+  uint64_t revision, epoch, last_seq;
+  uint32_t attempt_count;
+  bool uncertain, retried, has_result, has_error;
+  int64_t created_at, updated_at, available_at, start_deadline_at, deadline_at, completed_at, cancel_requested_at;
+  /* the attempt that holds it; id zero: none */
+  struct id attempt_id;
+  uint8_t worker_application, instance;
+  uint32_t lease_ms;
+  int64_t lease_until, live_until, started_at, attempt_deadline_at;
+};
+
+/* A claim that was made, for reports that come late. */
+struct model_attempt {
+  struct id id;
+  uint8_t application;
+  uint32_t report; /* number of the receipt of its applied report; 0: none */
+};
+
+struct model_receipt {
+  struct request request;
+  struct model_task then; /* as it stood then: what repeats show */
+  enum decision disposition;
+  bool evidence, applied;
+  struct id audit_id;
+  uint64_t queue_revision;
+  bool queue_paused;
+  uint64_t limits[limits_max];
+  uint32_t next; /* of the same hash; 0: none */
+};
+
+struct model_queue {
+  struct id id;
+  uint64_t revision, last_seq;
+  uint64_t limits[limits_max];
+  bool paused;
+  int64_t rate_at;
+  uint64_t counts[TASK_ENUM_END];
+};
+
+struct model_session {
+  uint64_t session; /* 0: none */
+  uint8_t who, instance, queue_mask, handler_mask;
+  uint32_t capacity, lease_ms;
+  bool draining, drained_told;
+};
+
+/* What a worker must be told. */
+enum told { TOLD_ASSIGN = 1, TOLD_CANCEL, TOLD_ENDED, TOLD_DRAINED, TOLD_CLOSE };
+struct model_push {
+  enum told told;
+  uint64_t session;
+  struct id task_id, attempt_id;
+  enum ended_by ended_by;
+};
+
+/* What the answer must be. */
+struct expected {
+  enum status status;
+  bool created, deduplicated, applied, evidence;
+  enum decision disposition;
+  bool has_task; /* also on a refusal of a worker's request */
+  struct model_task task;
+  bool lease_active;
+  int64_t lease_expires_at;
+  struct id audit_id;
+  struct model_queue queue;
+  uint32_t held_count; /* hello */
+  uint32_t lease_ms;
+};
+
+/* The events of one commit as they were found in the log. */
+struct seen {
+  const struct event *events;
+  uint32_t count, at;
+};
+
+/* One that was foreseen: filled by the rules, compared field by field. */
+struct foreseen {
+  struct event event;
+  char texts[512];
+  uint32_t texts_used;
+};
+
+struct model {
+  int64_t now_us;
+  enum mistake mistake;
+  struct id namespace_id, node_id;
+  struct id application_ids[applications_max], credential_ids[principals_max];
+  struct model_queue queues[queues_max];
+  uint64_t application_unfinished[applications_max], application_max_unfinished[applications_max];
+  uint32_t held[applications_max][instances_max];
+  uint32_t key_held[queues_max][concurrency_keys_max];
+  struct model_task *tasks;
+  struct model_attempt (*attempts)[model_attempts_max]; /* by task number */
+  uint32_t task_count, task_capacity;
+  uint32_t *unfinished;    /* numbers of tasks */
+  uint32_t *unfinished_at; /* by task number: its place there */
+  uint32_t unfinished_count;
+  uint32_t *task_table;           /* hash of the id -> number + 1 */
+  struct model_receipt *receipts; /* from 1 on */
+  uint32_t receipt_count, receipt_capacity;
+  uint32_t *receipt_table;
+  struct model_session sessions[model_sessions_max];
+  /* the tick */
+  struct seen seen;
+  struct id operation_id; /* of the operation whose events are read; of the one before it until the first is read */
+  bool operation_begun;
+  struct id actor, identity, digest;
+  struct foreseen want;
+  const struct event *have;
+  bool disk_full, starved;
+  struct model_push pushes[model_pushes_max];
+  uint32_t push_count;
+  uint32_t touched[model_touched_max]; /* tasks that changed */
+  uint32_t touched_count;
+  char complaint[512]; /* the first thing that was wrong; empty: nothing */
+};
+
+void model_init(struct model *model, enum mistake mistake);
+void model_clear(struct model *model);
+/* Says what is wrong, once. */
+void model_complain(struct model *model, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static inline bool model_is_well(const struct model *model) { return model->complaint[0] == 0; }
+
+/* ---- the parts of a tick, in their order ---- */
+
+void model_tick_begin(struct model *model, int64_t now_us, const struct event *events, uint32_t count, bool disk_full,
+                      bool starved);
+/* Reads what Orbit did to tasks whose time had come, and complains of those it forgot. */
+void model_expire(struct model *model);
+/* Reads what the request led to, and says what the answer must be. identity and digest are those that the product was given. */
+void model_take(struct model *model, const struct request *request, const struct operation *operation,
+                struct expected *ret_expected);
+/* Reads the claims at the end of the commit, and complains of ready tasks that were forgotten beside a free worker. */
+void model_dispatch(struct model *model);
+/* The time at which Orbit must act next at the latest; INT64_MAX: never. */
+int64_t model_next_us(const struct model *model);
+/* The server stopped without a word and came up again with node.started at this time. */
+void model_restart(struct model *model, const struct event *started);
+
+/* ---- looking up ---- */
+
+struct model_task *model_task(struct model *model, const struct id *id); /* NULL: none */
+struct model_session *model_session(struct model *model, uint64_t session);
+static inline bool model_is_over(enum task_state state) { return state >= TASK_SUCCEEDED; }
+static inline bool model_is_held(enum task_state state) { return state == TASK_LEASED || state == TASK_RUNNING; }
+/* Counts everything again from the tasks, and complains where the counts differ. */
+void model_recount(struct model *model);
+
+#endif

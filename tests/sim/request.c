@@ -1,0 +1,153 @@
+/* Owns the texts of the simulated world and what it means for two requests to be the same. */
+#include "sim/request.h"
+
+#include <string.h>
+
+static struct bytes one_of(const char *const *texts, unsigned count, unsigned number) {
+  return bytes_text(texts[number % count]);
+}
+
+struct bytes text_payload(unsigned number) {
+  static const char *const texts[texts_max] = {
+      "{\"n\":1.10}",
+      "{\"n\":9007199254740993}",
+      "[1,2,3]",
+      "\"text\"",
+      "{\"a\":{\"b\":[true,false,null]}}",
+      "0",
+      "{\"n\":1e400}",
+      "{\"deep\":[[[[[[[[]]]]]]]],\"wide\":\"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\"}"};
+  return one_of(texts, texts_max, number);
+}
+
+struct bytes text_result(unsigned number) {
+  static const char *const texts[] = {"{\"done\":true}", "{\"confirmed\":true,\"sequence\":9007199254740993}", "7", "[]"};
+  return one_of(texts, 4, number);
+}
+
+struct bytes text_details(unsigned number) {
+  static const char *const texts[] = {"{\"reason_ref\":\"a\"}", "{\"reason_ref\":\"b\"}", "1.10", "[]"};
+  return one_of(texts, 4, number);
+}
+
+struct bytes text_reason(unsigned number) {
+  static const char *const texts[] = {"no longer wanted", "looked at the books", "safe to do again", "\xc3\xbc"};
+  return one_of(texts, 4, number);
+}
+
+struct bytes text_evidence(unsigned number) {
+  static const char *const texts[] = {"evidence:1", "evidence:2", "evidence:3", "evidence:4"};
+  return one_of(texts, 4, number);
+}
+
+struct bytes text_handler(unsigned number) {
+  static const char *const texts[handlers_offered_max] = {"prepare", "send", "settle"};
+  return one_of(texts, handlers_offered_max, number);
+}
+
+struct bytes text_concurrency_key(unsigned number) {
+  static const char *const texts[] = {"red", "green", "blue"};
+  return number == 0 ? (struct bytes){NULL, 0} : one_of(texts, 3, number - 1);
+}
+
+struct id instance_id_of(unsigned instance) {
+  struct id id;
+  memset(id.bytes, (int)instance + 1, id_bytes);
+  return id;
+}
+
+struct id message_id_of(uint64_t key) {
+  struct id id;
+  memset(id.bytes, 0xA5, id_bytes);
+  memcpy(id.bytes, &key, sizeof key);
+  return id;
+}
+
+/* ---- sameness ---- */
+
+static bool same_submission(const struct request *a, const struct request *b) {
+  return a->queue == b->queue && a->handler == b->handler && a->concurrency_key == b->concurrency_key &&
+         a->priority == b->priority && a->idempotent == b->idempotent && a->text == b->text &&
+         a->max_attempts == b->max_attempts && a->initial_delay_ms == b->initial_delay_ms &&
+         a->max_delay_ms == b->max_delay_ms && a->attempt_timeout_ms == b->attempt_timeout_ms &&
+         a->task_timeout_ms == b->task_timeout_ms && a->available_at == b->available_at &&
+         a->start_deadline_at == b->start_deadline_at;
+}
+
+static bool same_attempt(const struct request *a, const struct request *b) {
+  return id_equal(&a->task_id, &b->task_id) && id_equal(&a->attempt_id, &b->attempt_id) && a->epoch == b->epoch;
+}
+
+static bool same_change(const struct request *a, const struct request *b) {
+  static const unsigned bits[limits_max] = {GIVEN_MAX_UNFINISHED, GIVEN_MAX_RUNNING, GIVEN_KEY_CONCURRENCY, GIVEN_RATE,
+                                            GIVEN_RATE,           GIVEN_RATE,        GIVEN_LEASE_MS};
+  if (a->queue != b->queue || a->given != b->given || a->expected_revision != b->expected_revision) return false;
+  for (unsigned i = 0; i < limits_max; i++)
+    if ((a->given & bits[i]) != 0 && a->limits[i] != b->limits[i]) return false;
+  return true;
+}
+
+bool request_means_the_same(const struct request *a, const struct request *b) {
+  if (a->kind != b->kind) return false;
+  switch (a->kind) {
+    case COMMAND_SUBMIT:
+      return same_submission(a, b);
+    case COMMAND_START:
+    case COMMAND_RELEASE:
+      return same_attempt(a, b);
+    case COMMAND_FINISH:
+      return same_attempt(a, b) && a->outcome == b->outcome && a->retryable == b->retryable && a->text == b->text;
+    case COMMAND_CANCEL:
+      return id_equal(&a->task_id, &b->task_id) && a->text == b->text && a->expected_revision == b->expected_revision;
+    case COMMAND_REVIEW:
+      return id_equal(&a->task_id, &b->task_id) && a->text == b->text && a->expected_revision == b->expected_revision &&
+             a->outcome == b->outcome;
+    case COMMAND_RETRY:
+      return id_equal(&a->task_id, &b->task_id) && a->text == b->text && a->expected_revision == b->expected_revision &&
+             a->task_timeout_ms == b->task_timeout_ms && a->available_at == b->available_at &&
+             a->start_deadline_at == b->start_deadline_at;
+    case COMMAND_QUEUE_CHANGE:
+      return same_change(a, b);
+    case COMMAND_QUEUE_PAUSE:
+    case COMMAND_QUEUE_RESUME:
+      return a->queue == b->queue && a->text == b->text;
+    default:
+      return false;
+  }
+}
+
+bool request_has_identity(const struct request *request) {
+  switch (request->kind) {
+    case COMMAND_SUBMIT:
+    case COMMAND_START:
+    case COMMAND_FINISH:
+    case COMMAND_RELEASE:
+    case COMMAND_CANCEL:
+    case COMMAND_REVIEW:
+    case COMMAND_RETRY:
+    case COMMAND_QUEUE_CHANGE:
+    case COMMAND_QUEUE_PAUSE:
+    case COMMAND_QUEUE_RESUME:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool request_is_the_same(const struct request *a, const struct request *b) {
+  if (a->kind != b->kind || a->key != b->key) return false;
+  switch (a->kind) {
+    case COMMAND_SUBMIT:
+      return true;
+    case COMMAND_START:
+    case COMMAND_FINISH:
+    case COMMAND_RELEASE:
+      return id_equal(&a->attempt_id, &b->attempt_id) && who_application(a->who) == who_application(b->who);
+    case COMMAND_CANCEL:
+    case COMMAND_REVIEW:
+    case COMMAND_RETRY:
+      return id_equal(&a->task_id, &b->task_id);
+    default:
+      return a->queue == b->queue;
+  }
+}

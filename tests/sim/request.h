@@ -1,0 +1,73 @@
+/* What producers, workers, people and administrators of the simulation ask for, in plain numbers: the simulator makes commands
+ * from it for the product, and the model judges it as it stands. Nothing in it has gone through the product's code. */
+#ifndef ORBIT_TESTS_SIM_REQUEST_H
+#define ORBIT_TESTS_SIM_REQUEST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/bytes.h"
+#include "base/id.h"
+#include "core/command.h"
+
+/* The small world of every run. */
+enum {
+  queues_max = 3,
+  applications_max = 2,
+  principals_max = 3,
+  handlers_offered_max = 3,
+  instances_max = 8,
+  texts_max = 8,
+  concurrency_keys_max = 4, /* 0: none */
+};
+
+/* Who asks: the credentials of the world. The narrow one reaches the last queue alone and shares the first's application. */
+enum { WHO_FIRST = 0, WHO_OTHER, WHO_NARROW };
+
+static inline unsigned who_application(unsigned who) { return who == WHO_OTHER ? 1 : 0; }
+static inline bool who_reaches(unsigned who, unsigned queue) { return who != WHO_NARROW || queue == queues_max - 1; }
+
+enum { LIMIT_UNFINISHED = 0, LIMIT_RUNNING, LIMIT_KEY, LIMIT_RATE_TASKS, LIMIT_RATE_PER_MS, LIMIT_RATE_BURST, LIMIT_LEASE_MS };
+enum { limits_max = 7 };
+
+struct request {
+  enum command_kind kind;
+  uint8_t who;
+  uint8_t queue, handler;
+  uint8_t concurrency_key, priority; /* key 0: none */
+  bool idempotent, retryable;
+  uint8_t text; /* which payload, reason, result or error */
+  enum outcome outcome;
+  uint32_t max_attempts, initial_delay_ms, max_delay_ms, attempt_timeout_ms;
+  uint64_t task_timeout_ms;
+  int64_t available_at, start_deadline_at; /* 0: absent */
+  uint64_t key;                            /* Idempotency-Key, or the worker's message */
+  struct id task_id, attempt_id;
+  uint64_t epoch, expected_revision; /* revision 0: any */
+  unsigned given;                    /* queue.change: GIVEN_… */
+  uint64_t limits[limits_max];
+  uint64_t session;
+  uint8_t instance, queue_mask, handler_mask; /* hello */
+  uint32_t capacity, lease_ms;                /* hello; 0: the queue's */
+};
+
+/* The texts by number. */
+struct bytes text_payload(unsigned number);
+struct bytes text_result(unsigned number); /* of a success or a review */
+struct bytes text_details(unsigned number);
+struct bytes text_reason(unsigned number);
+struct bytes text_evidence(unsigned number);
+struct bytes text_handler(unsigned number);
+struct bytes text_concurrency_key(unsigned number); /* 0: absent */
+
+struct id instance_id_of(unsigned instance);
+struct id message_id_of(uint64_t key);
+
+/* The meaning of both is the same, whoever asks under whatever key. */
+bool request_means_the_same(const struct request *a, const struct request *b);
+/* An operation with an identity of its own. */
+bool request_has_identity(const struct request *request);
+/* Both name the same operation: kind, target, key and, for workers, application. */
+bool request_is_the_same(const struct request *a, const struct request *b);
+
+#endif

@@ -1,0 +1,23 @@
+/* Runs of episodes in processes of their own, so that a defect that ends the product ends the run alone; and how a run that
+ * fails is made small. */
+#ifndef ORBIT_TESTS_SIM_RUN_H
+#define ORBIT_TESTS_SIM_RUN_H
+
+#include "sim/sim.h"
+
+/* Runs the episode in a child. True: nothing was wrong; else *ret_result says what. */
+bool run_apart(const struct episode *episode, struct episode_result *ret_result);
+
+struct shrunk {
+  uint32_t *kept; /* numbers of the steps that are left, in order; owned */
+  uint32_t count;
+  unsigned runs;
+  struct episode_result result; /* of what is left */
+};
+/* Leaves out steps, faults first, as long as the rest still fails. The episode failed with this result. */
+void shrink(const struct episode *episode, const struct episode_result *result, struct shrunk *ret_shrunk);
+/* The steps with these numbers alone; the caller frees. */
+struct step *steps_pick(const struct step *steps, const uint32_t *kept, uint32_t count);
+bool step_is_fault(enum step_kind kind);
+
+#endif

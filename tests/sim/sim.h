@@ -1,0 +1,245 @@
+/* One simulated Orbit: the real core, state and engine on a simulated disk and clock, with producers, workers and people around
+ * it, and the model beside it. A run is a list of steps; each step holds all its luck in one number, so that steps can be left
+ * out and what remains still means something. */
+#ifndef ORBIT_TESTS_SIM_SIM_H
+#define ORBIT_TESTS_SIM_SIM_H
+
+#include "engine/clock.h"
+#include "engine/engine.h"
+#include "sim/disk.h"
+#include "sim/model.h"
+
+/* STEP(NAME, weight): how often it comes, in thousandths. */
+#define STEPS(STEP)  \
+  STEP(TICK, 210)    \
+  STEP(WAIT, 70)     \
+  STEP(SUBMIT, 170)  \
+  STEP(BATCH, 12)    \
+  STEP(WORK, 250)    \
+  STEP(LATE, 40)     \
+  STEP(RENEW, 30)    \
+  STEP(CANCEL, 40)   \
+  STEP(REVIEW, 35)   \
+  STEP(RETRY, 30)    \
+  STEP(RACE, 12)     \
+  STEP(REPEAT, 45)   \
+  STEP(CONFLICT, 10) \
+  STEP(READ, 15)     \
+  STEP(CONNECT, 12)  \
+  STEP(LEAVE, 6)     \
+  STEP(CAPACITY, 6)  \
+  STEP(DRAIN, 2)     \
+  STEP(QUEUE, 14)    \
+  STEP(LOSE, 12)     \
+  STEP(DUPLICATE, 6) \
+  STEP(CRASH, 1)     \
+  STEP(BREAK, 3)     \
+  STEP(DISK, 3)      \
+  STEP(SLOW, 3)      \
+  STEP(CLOCK, 3)
+
+enum step_kind {
+#define STEP(name, weight) STEP_##name,
+  STEPS(STEP)
+#undef STEP
+      STEP_COUNT
+};
+
+struct step {
+  enum step_kind kind;
+  uint64_t luck;
+};
+
+/* What was done to it. */
+#define FAULTS(FAULT)                                    \
+  FAULT(CRASH, "crash between steps")                    \
+  FAULT(LOST_WRITE, "commit lost before its sync")       \
+  FAULT(TORN_COMMIT, "torn commit")                      \
+  FAULT(LOST_ANSWER, "answers lost behind a commit")     \
+  FAULT(FAILED_SYNC, "failed sync")                      \
+  FAULT(BROKEN_DISK, "disk broken between commits")      \
+  FAULT(FULL_DISK, "full disk")                          \
+  FAULT(SLOW_SYNC, "slow sync")                          \
+  FAULT(CLOCK_FORWARD, "clock step forward")             \
+  FAULT(CLOCK_BACK, "clock step back")                   \
+  FAULT(DROPPED, "worker message dropped")               \
+  FAULT(DUPLICATED, "worker message duplicated")         \
+  FAULT(LATE, "worker message late or out of order")     \
+  FAULT(SAME_INSTANCE, "reconnect of the same instance") \
+  FAULT(OTHER_INSTANCE, "connect as another instance")   \
+  FAULT(DISCONNECT, "disconnect")                        \
+  FAULT(REPEAT, "repeat with the same identity")         \
+  FAULT(CONFLICT, "same identity, other content")        \
+  FAULT(RACE, "cancel, review and retry racing")
+
+enum fault_kind {
+#define FAULT(name, text) FAULT_##name,
+  FAULTS(FAULT)
+#undef FAULT
+      FAULT_COUNT
+};
+const char *fault_kind_text(enum fault_kind kind);
+const char *step_kind_text(enum step_kind kind);
+
+enum { pending_max = 64, sent_max = 64, workers_max = 6, hands_max = 12, batch_max = 4 };
+
+/* A request on its way: in the mailbox, or on the network. */
+struct pending {
+  struct request request;
+  struct ticket ticket;
+  bool sent;           /* in the mailbox */
+  uint32_t item_count; /* a batch: its submissions; 0: no batch */
+  struct request item_requests[batch_max];
+  struct batch_item items[batch_max];
+};
+
+/* An assignment that a worker knows of. */
+struct hand {
+  struct id task_id, attempt_id;
+  uint64_t epoch;
+  bool started, done;
+};
+
+struct worker_here {
+  uint8_t who, instance;
+  uint64_t session; /* 0: not connected */
+  struct hand hands[hands_max];
+  uint32_t hand_count; /* of all that ever came: the newest hands_max are kept */
+  bool was_here;
+};
+
+struct sim_counts {
+  uint64_t commands, commits, events, steps;
+  uint64_t faults[FAULT_COUNT];
+  uint64_t digest; /* of the log's bytes */
+};
+
+struct sim {
+  struct model model;
+  struct journal *disk;
+  struct engine *engine; /* NULL: down */
+  struct outbox outbox;
+  struct session_gauge gauge;
+  struct id namespace_id;
+  struct id queue_lists[8][queues_max]; /* by mask, for worker.hello */
+  struct handler_offer handler_lists[8][handlers_offered_max];
+  uint64_t seed, dice; /* dice: of the step that is being made */
+  int64_t wall_us, monotonic_us, now_us, next_us;
+  struct clock clock;
+  bool busy;
+  struct pending pending[pending_max];
+  uint32_t pending_count;
+  struct request sent[sent_max]; /* some requests of before, to be said again */
+  uint32_t sent_count;
+  struct worker_here workers[workers_max];
+  uint64_t keys, sessions, lives; /* counters of what was given out */
+  bool lose_next;                 /* the next assignments do not arrive */
+  struct event *events;           /* of the last commit */
+  uint32_t event_count, event_capacity;
+  uint64_t events_read; /* seq of the last event that the model has read */
+  struct event_decoder *decoder;
+  uint32_t ticks_since_check;
+  struct sim_counts counts;
+  bool trace;
+};
+
+/* ---- life.c: engine and disk ---- */
+
+void sim_open(struct sim *sim, uint64_t seed, enum mistake mistake, bool trace);
+void sim_close(struct sim *sim);
+static inline bool sim_is_well(const struct sim *sim) { return model_is_well(&sim->model); }
+uint64_t sim_roll(struct sim *sim, uint64_t sides);
+bool sim_chance(struct sim *sim, unsigned of_hundred);
+/* Time passes on both clocks. */
+void sim_pass_us(struct sim *sim, int64_t us);
+/* Time passes up to this time of Orbit's clock. */
+void sim_pass_until(struct sim *sim, int64_t until_us);
+/* Ends the process without a word. */
+void sim_go_down(struct sim *sim);
+/* Ends the process and starts it again from the log; what was in the mailbox is gone. */
+void sim_restart(struct sim *sim);
+/* Ends the log's reading: folds it anew, and compares with what is served. */
+void sim_compare_fold(struct sim *sim);
+/* Decodes the events behind the last one read. */
+bool sim_read_events(struct sim *sim);
+
+/* ---- tick.c ---- */
+
+/* A new request on its way; full: a tick is made first. */
+struct pending *sim_ask(struct sim *sim, const struct request *request);
+/* One tick, with everything that is on its way; judges all that came of it. */
+void sim_tick(struct sim *sim);
+/* All objects of the model against those of the state. */
+void sim_compare_all(struct sim *sim);
+
+/* ---- command.c ---- */
+
+void sim_make_lists(struct sim *sim);
+struct principal sim_principal(const struct sim *sim, unsigned who);
+/* The command that the product is given. */
+void sim_command(const struct sim *sim, const struct request *request, struct command *command);
+
+/* ---- compare.c ---- */
+
+void sim_compare_answer(struct sim *sim, const struct request *request, const struct expected *expected, struct answer *answer);
+/* How much of a task is compared: what its own events say, what the log says, or all. */
+enum depth { DEPTH_PINNED, DEPTH_FOLDED, DEPTH_LIVE };
+void sim_compare_task(struct sim *sim, const struct model_task *want, const struct task *have, enum depth depth);
+void sim_compare_queue(struct sim *sim, const struct model_queue *want, const struct queue *have, bool counts);
+/* Takes the messages of the outbox: tickets are dropped (their owner knows them), pushes compared with those that the model
+ * expects and given to workers. */
+void sim_take_mail(struct sim *sim, bool delivered);
+
+/* ---- producers.c, workers.c, faults.c: the steps ---- */
+
+uint64_t sim_new_key(struct sim *sim);
+void step_submit(struct sim *sim);
+void step_batch(struct sim *sim);
+void step_cancel(struct sim *sim);
+void step_review(struct sim *sim);
+void step_retry(struct sim *sim);
+void step_race(struct sim *sim);
+void step_repeat(struct sim *sim);
+void step_conflict(struct sim *sim);
+void step_read(struct sim *sim);
+void step_queue(struct sim *sim);
+void step_work(struct sim *sim);
+void step_late(struct sim *sim);
+void step_renew(struct sim *sim);
+void step_connect(struct sim *sim);
+void step_leave(struct sim *sim);
+void step_capacity(struct sim *sim);
+void step_drain(struct sim *sim);
+void step_lose(struct sim *sim);
+void step_duplicate(struct sim *sim);
+void step_wait(struct sim *sim);
+void step_crash(struct sim *sim);
+void step_break(struct sim *sim);
+void step_disk(struct sim *sim);
+void step_slow(struct sim *sim);
+void step_clock(struct sim *sim);
+/* An assignment has come to the worker of this session. */
+void worker_receive(struct sim *sim, uint64_t session, const struct id *task_id, const struct id *attempt_id, uint64_t epoch);
+/* Faults stop, workers work, reviewers review: everything must come to its end. */
+void sim_drain(struct sim *sim);
+
+/* ---- episode.c ---- */
+
+struct episode {
+  uint64_t seed;
+  const struct step *steps;
+  uint32_t count;
+  enum mistake mistake;
+  bool trace;
+};
+struct episode_result {
+  struct sim_counts counts;
+  char complaint[512]; /* empty: nothing was wrong */
+  uint32_t step;       /* the step that showed it */
+};
+/* Runs the steps in a fresh world, then drains. */
+void episode_run(const struct episode *episode, struct episode_result *ret_result);
+/* The steps of an episode by seed. */
+void episode_steps(uint64_t seed, struct step *steps, uint32_t count);
+
+#endif

@@ -1,0 +1,160 @@
+/* Owns one tick of the simulated server, and the judgement of all that came of it. */
+#include <string.h>
+
+#include "base/guard.h"
+#include "engine/internal.h"
+#include "sim/sim.h"
+
+/* Between two looks at everything. */
+enum { ticks_between_checks = 200 };
+
+struct pending *sim_ask(struct sim *sim, const struct request *request) {
+  if (sim->pending_count == pending_max) sim_tick(sim);
+  if (!sim_is_well(sim)) sim->pending_count = 0; /* the run is over: what is asked now is never judged */
+  struct pending *pending = &sim->pending[sim->pending_count++];
+  pending->request = *request;
+  pending->item_count = 0;
+  memset(&pending->ticket, 0, sizeof pending->ticket);
+  sim_command(sim, request, &pending->ticket.command);
+  sim->counts.commands++;
+  return pending;
+}
+
+/* Some requests are kept, to be said again. */
+static void remember(struct sim *sim, const struct request *request) {
+  if (!request_has_identity(request)) return;
+  uint32_t at = sim->sent_count < sent_max ? sim->sent_count++ : (uint32_t)sim_roll(sim, sent_max);
+  sim->sent[at] = *request;
+}
+
+/* ---- the judgement ---- */
+
+static void judge_pending(struct sim *sim, struct pending *pending, bool answered) {
+  struct expected expected;
+  if (pending->item_count == 0) {
+    model_take(&sim->model, &pending->request, &pending->ticket.command.operation, &expected);
+    if (answered) sim_compare_answer(sim, &pending->request, &expected, &pending->ticket.answer);
+    remember(sim, &pending->request);
+    return;
+  }
+  enum status status = sim->model.starved ? STATUS_UNAVAILABLE : STATUS_OK;
+  if (answered && pending->ticket.answer.status != status)
+    model_complain(&sim->model, "a batch should be answered %s", status_name(status));
+  for (uint32_t i = 0; i < pending->item_count && status == STATUS_OK; i++) {
+    model_take(&sim->model, &pending->item_requests[i], &pending->items[i].command.operation, &expected);
+    if (answered) sim_compare_answer(sim, &pending->item_requests[i], &expected, &pending->items[i].answer);
+    remember(sim, &pending->item_requests[i]);
+  }
+}
+
+/* Goes through the tick as the product should have. */
+static void judge_tick(struct sim *sim, bool answered) {
+  struct model *model = &sim->model;
+  enum room room = disk_room(sim->disk);
+  model_tick_begin(model, sim->now_us, sim->events, sim->event_count, room != ROOM_PLENTY, room == ROOM_NONE);
+  model_expire(model);
+  for (uint32_t i = 0; i < sim->pending_count && sim_is_well(sim); i++) judge_pending(sim, &sim->pending[i], answered);
+  if (sim_is_well(sim)) model_dispatch(model);
+}
+
+static void compare_touched(struct sim *sim) {
+  const struct model *model = &sim->model;
+  struct fault fault;
+  for (uint32_t i = 0; i < model->touched_count && sim_is_well(sim); i++) {
+    const struct model_task *want = &model->tasks[model->touched[i]];
+    const struct task *have = state_task(sim->engine->state, &want->id);
+    if (have == NULL) model_complain(&sim->model, "task %s is not there", id_text(&want->id).text);
+    else sim_compare_task(sim, want, have, DEPTH_LIVE);
+    if (state_check_task(sim->engine->state, &want->id, &fault) != STATUS_OK) model_complain(&sim->model, "%s", fault.message);
+  }
+}
+
+static void compare_objects(struct sim *sim) {
+  struct model *model = &sim->model;
+  for (unsigned i = 0; i < queues_max && sim_is_well(sim); i++) {
+    const struct queue *queue = state_queue(sim->engine->state, &model->queues[i].id);
+    if (queue == NULL) model_complain(model, "a queue is not there");
+    else sim_compare_queue(sim, &model->queues[i], queue, true);
+  }
+  for (unsigned i = 0; i < applications_max && sim_is_well(sim); i++) {
+    const struct application *application = state_application(sim->engine->state, &model->application_ids[i]);
+    if (application == NULL || application->unfinished != model->application_unfinished[i])
+      model_complain(model, "an application's count of unfinished tasks is not %llu",
+                     (unsigned long long)model->application_unfinished[i]);
+  }
+}
+
+void sim_compare_all(struct sim *sim) {
+  struct model *model = &sim->model;
+  struct fault fault;
+  model_recount(model);
+  for (uint32_t i = 0; i < model->task_count && sim_is_well(sim); i++) {
+    const struct task *have = state_task(sim->engine->state, &model->tasks[i].id);
+    if (have == NULL) model_complain(model, "task %s was acknowledged and is not there", id_text(&model->tasks[i].id).text);
+    else sim_compare_task(sim, &model->tasks[i], have, DEPTH_FOLDED);
+  }
+  if (sim_is_well(sim) && state_task_count(sim->engine->state) != model->task_count)
+    model_complain(model, "there are more tasks than were accepted");
+  compare_objects(sim);
+  if (sim_is_well(sim) && state_check(sim->engine->state, &fault) != STATUS_OK) model_complain(model, "%s", fault.message);
+}
+
+/* Orbit must wake up in time for everything that it has to do by itself. */
+static void judge_next(struct sim *sim) {
+  int64_t next = model_next_us(&sim->model);
+  if (sim->busy || sim->model.starved || sim->next_us <= next) return;
+  model_complain(&sim->model, "Orbit would sleep until %lld, and has something to do at %lld", (long long)sim->next_us,
+                 (long long)next);
+}
+
+/* ---- the tick ---- */
+
+static void hand_in(struct sim *sim) {
+  struct fault fault = {0};
+  for (uint32_t i = 0; i < sim->pending_count; i++) {
+    struct pending *pending = &sim->pending[i];
+    pending->ticket.home = &sim->outbox;
+    pending->ticket.gauge = &sim->gauge;
+    if (pending->item_count != 0) {
+      pending->ticket.command.kind = COMMAND_BATCH;
+      pending->ticket.command.as.batch = (struct batch_command){pending->items, pending->item_count};
+    }
+    if (engine_submit(sim->engine, &pending->ticket, &fault) != STATUS_OK)
+      model_complain(&sim->model, "a command was not taken: %s", fault.message);
+  }
+}
+
+/* The process ended in the tick. Nobody may have been answered; the commit is there or it is not. */
+static void die(struct sim *sim, const struct fault *fault) {
+  if (!disk_fate_came(sim->disk)) model_complain(&sim->model, "the server stopped without need: %s", fault->message);
+  struct mail *mail = outbox_take(&sim->outbox);
+  if (mail != NULL) model_complain(&sim->model, "something was answered though the commit failed");
+  const char *wrong = disk_open(sim->disk);
+  if (wrong != NULL) model_complain(&sim->model, "the log is damaged after a crash: %s", wrong);
+  if (!sim_is_well(sim) || !sim_read_events(sim)) return;
+  if (sim->event_count != 0) judge_tick(sim, false);
+  else
+    for (uint32_t i = 0; i < sim->pending_count; i++)
+      if (sim->pending[i].item_count == 0) remember(sim, &sim->pending[i].request);
+  sim_restart(sim);
+}
+
+void sim_tick(struct sim *sim) {
+  struct fault fault = {0};
+  if (!sim_is_well(sim)) return;
+  hand_in(sim);
+  if (engine_tick(sim->engine, sim->now_us, &sim->next_us, &sim->busy, &fault) != STATUS_OK) {
+    die(sim, &fault);
+    return;
+  }
+  if (!sim_read_events(sim)) return;
+  judge_tick(sim, true);
+  if (!sim_is_well(sim)) return;
+  sim_take_mail(sim, true);
+  sim->pending_count = 0;
+  compare_touched(sim);
+  judge_next(sim);
+  if (++sim->ticks_since_check < ticks_between_checks) return;
+  sim->ticks_since_check = 0;
+  sim_compare_all(sim);
+}
