@@ -6,7 +6,7 @@
 #include "base/guard.h"
 
 static_assert(EVENT_type_end <= 128, "a type has its bit");
-static_assert(feed_types_text_bytes < event_list_scratch_bytes, "the names of all types fit an event's scratch");
+static_assert((int)feed_types_text_bytes < (int)event_list_scratch_bytes, "the names of all types fit an event's scratch");
 
 /* By the hundreds of numbers that each kind of object has in schema/events.def. */
 bool feed_shows_type(enum event_type type) {
