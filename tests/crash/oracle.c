@@ -14,8 +14,8 @@
 enum { violations_shown = 20 };
 
 static const char *const property_texts[property_count] = {
-    "acknowledged, and not recovered", "recovered, and never sent", "repeat", "fold",
-    "attempt not given back",          "work without end"};
+    "acknowledged, and not recovered", "recovered, and never sent", "repeat",        "fold",
+    "attempt not given back",          "work without end",          "a failed disk", "serving again"};
 
 void oracle_clear(struct oracle *oracle) {
   free(oracle->submissions);

@@ -17,6 +17,8 @@ enum property {
   FOLD_IS_SOUND,             /* the log folds, its invariants hold, and two folds are the same */
   ATTEMPTS_COME_BACK,        /* a worker that comes back is told of every attempt it holds */
   WORK_COMES_TO_ITS_END,     /* nothing is lost: everything that was submitted is decided in the end */
+  FAILED_DISK_STOPS,         /* after a write or sync that failed, the process stops and says why */
+  SERVES_AGAIN,              /* it goes on after a pause; a full disk refuses new work alone, until there is room */
   property_count
 };
 
@@ -24,6 +26,8 @@ struct submission {
   bool sent;
   bool known;        /* an answer or an assignment named its id */
   bool acknowledged; /* its submission was answered */
+  bool large;        /* its payload is */
+  bool lies_ahead;   /* it is not to run before somebody has cancelled it */
   struct id id;
   uint64_t revision; /* the newest that an answer told, and the state that it led to */
   enum task_state state;

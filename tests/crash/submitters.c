@@ -2,13 +2,15 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/guard.h"
+#include "base/time_text.h"
 #include "campaign.h"
 #include "load/scan.h"
 #include "support/support.h"
 
-enum { body_bytes_max = 256 * 1024, unfinished_max = 200, recent = 200 };
+enum { body_bytes_max = 256 * 1024, large_bytes = 200 * 1000, unfinished_max = 200, recent = 200, lies_ahead_s = 3600 };
 
 /* What a task is like follows from the seed and its number, so that a repeat says the same. */
 struct kind {
@@ -30,6 +32,7 @@ static struct kind kind_of(const struct campaign *campaign, uint64_t number) {
 static void write_body(struct buffer *out, const struct campaign *campaign, uint64_t number, bool other_order,
                        bool other_content) {
   struct kind kind = kind_of(campaign, number);
+  if (campaign->oracle.submissions[number].large) kind.filling = large_bytes;
   char key[crash_key_size];
   crash_key(number, key);
   const char *space = other_order ? " " : "";
@@ -47,8 +50,20 @@ static void write_body(struct buffer *out, const struct campaign *campaign, uint
   for (unsigned i = 0; i < kind.filling; i++) buffer_append_char(out, (char)('a' + i % 26));
   buffer_append_text(out, "\"}");
   if (!other_order) buffer_append_text(out, ",\"task_timeout_ms\":86400000");
+  if (campaign->oracle.submissions[number].lies_ahead) {
+    struct timespec now;
+    char at[time_chars_max];
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    buffer_append_text(out, ",\"available_at\":\"");
+    buffer_append(out, at, time_format(((int64_t)now.tv_sec + lies_ahead_s) * 1000000, at));
+    buffer_append_char(out, '"');
+  }
   buffer_append_char(out, '}');
   must(!out->failed);
+}
+
+void submission_write(struct buffer *out, const struct campaign *campaign, uint64_t number) {
+  write_body(out, campaign, number, false, false);
 }
 
 static void send_job(struct submitter *submitter) {
@@ -76,7 +91,7 @@ static void send_job(struct submitter *submitter) {
 
 /* ---- answers ---- */
 
-static bool read_task(struct bytes task, struct id *ret_id, uint64_t *ret_revision, enum task_state *ret_state) {
+bool submitters_read_task(struct bytes task, struct id *ret_id, uint64_t *ret_revision, enum task_state *ret_state) {
   struct bytes revision = scan_text(task, "revision");
   uint64_t value = 0;
   for (size_t i = 0; i < revision.size; i++) value = value * 10 + (uint64_t)(revision.data[i] - '0');
@@ -94,7 +109,7 @@ static void judge_submission(struct submitter *submitter, unsigned status, struc
   struct id id;
   uint64_t revision;
   enum task_state state;
-  if (!read_task(scan_member(data, "task"), &id, &revision, &state) || revision != 1 || state != TASK_WAITING)
+  if (!submitters_read_task(scan_member(data, "task"), &id, &revision, &state) || revision != 1 || state != TASK_WAITING)
     oracle_violated(oracle, REPEAT_GETS_FIRST_ANSWER, "submission %" PRIu64 " was answered %u with another task than a new one",
                     submitter->number, status);
   else if (status != (repeated ? 200U : 201U) || (must_be_repeated && !repeated) || (repeated && !may_be_repeated))
@@ -108,6 +123,7 @@ static void judge_submission(struct submitter *submitter, unsigned status, struc
     oracle_named(oracle, submitter->number, &id);
     oracle_learn(oracle, submitter->number, revision, state);
     submission->acknowledged = true;
+    submitter->campaign->acceptances += !repeated;
   }
 }
 
@@ -121,7 +137,7 @@ static void judge_look(struct submitter *submitter, unsigned status, struct byte
   enum task_state state;
   char key[crash_key_size];
   crash_key(submitter->number, key);
-  if (status != 200 || !read_task(task, &id, &revision, &state) || !id_equal(&id, &before->id) ||
+  if (status != 200 || !submitters_read_task(task, &id, &revision, &state) || !id_equal(&id, &before->id) ||
       !bytes_equal_text(scan_text(task, "business_key"), key)) {
     oracle_violated(oracle, ACKNOWLEDGED_IS_RECOVERED, "submission %" PRIu64 ", task %s: GET was answered %u",
                     submitter->number, id_text(&before->id).text, status);
@@ -140,9 +156,12 @@ static void answered(struct http_line *line, unsigned status, struct bytes body)
   struct bytes data = scan_member(body, "data");
   enum job job = submitter->job;
   submitter->job = JOB_NONE;
+  campaign->answers++;
   if (status == 503 && job != JOB_GET) { /* the operation may have been committed: repeat it with the same identity */
+    bool full = campaign->full && memmem(body.data, body.size, "the disk is full", 16) != NULL;
+    campaign->refusals += full;
     submitter->job = job == JOB_SUBMIT ? JOB_SUBMIT : JOB_NONE;
-    submitter->was_sent = true;
+    if (!full) submitter->was_sent = true; /* a full disk refuses before anything is decided */
     return;
   }
   if (job == JOB_GET) {
@@ -168,7 +187,8 @@ static bool draw_known(struct campaign *campaign, uint64_t *ret_number) {
   if (count == 0) return false;
   uint64_t range = count > recent && campaign_chance(campaign, 2) ? recent : count;
   uint64_t number = count - 1 - test_random(&campaign->random) % range;
-  if (!campaign->oracle.submissions[number].acknowledged) return false;
+  const struct submission *submission = &campaign->oracle.submissions[number];
+  if (!submission->acknowledged || submission->lies_ahead) return false;
   *ret_number = number;
   return true;
 }
@@ -196,6 +216,7 @@ static void choose(struct submitter *submitter) {
   } else if (!campaign->draining && oracle->submission_count - oracle->decided < unfinished_max) {
     submitter->job = JOB_SUBMIT;
     submitter->number = oracle_submit(oracle);
+    oracle->submissions[submitter->number].large = campaign->full;
     submitter->was_sent = false;
   }
   campaign->looks += submitter->job == JOB_GET;

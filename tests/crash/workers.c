@@ -159,6 +159,7 @@ static void take_answer(struct crash_worker *worker, unsigned at, bool to_start,
     attempt->step = STEP_WORK;
   } else {
     attempt->report_answered = true;
+    worker->campaign->reports++;
     forget(worker, at);
   }
 }
@@ -190,7 +191,7 @@ static void took(struct worker_line *line, struct bytes message) {
 
 static void broke(struct worker_line *line, unsigned code) {
   struct crash_worker *worker = line->context;
-  (void)fprintf(stderr, "a worker's connection broke: %u\n", code);
+  if (!worker->campaign->breaking) (void)fprintf(stderr, "a worker's connection broke: %u\n", code);
   worker->campaign->broken = true;
 }
 

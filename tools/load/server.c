@@ -38,12 +38,12 @@ static enum status program_path(const char *name, char out[path_max], struct fau
 }
 
 /* The child's side of a start. */
-_Noreturn static void become(const char *path, char *const *arguments, int out_fd, pid_t parent) {
+_Noreturn static void become(const char *path, char *const *arguments, char *const *environment, int out_fd, pid_t parent) {
   (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(127); /* it was gone before the line above */
   (void)dup2(out_fd, STDOUT_FILENO);   /* what this program prints is data */
   (void)dup2(out_fd, STDERR_FILENO);
-  (void)execv(path, arguments);
+  (void)execve(path, arguments, environment != NULL ? environment : environ);
   _exit(127);
 }
 
@@ -56,7 +56,7 @@ static enum status run(char *const *arguments, const char *log, struct fault *fa
   cleanup(guard_close) int fd = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
   if (fd < 0) return fault_set(fault, STATUS_IO_ERROR, NULL, "%.200s cannot be written: %s", log, strerror(errno));
   pid_t parent = getpid(), pid = fork();
-  if (pid == 0) become(path, arguments, fd, parent);
+  if (pid == 0) become(path, arguments, NULL, fd, parent);
   if (pid < 0 || waitpid(pid, &result, 0) != pid || !WIFEXITED(result) || WEXITSTATUS(result) != 0)
     return fault_set(fault, STATUS_IO_ERROR, NULL, "%s failed: see %.200s", arguments[0], log);
   return STATUS_OK;
@@ -124,6 +124,7 @@ static void copy_text(struct bytes text, char *out, size_t size) {
 static void take_line(struct server *server, struct bytes line) {
   struct bytes message = scan_text(line, "message");
   char number[32] = "";
+  if (bytes_equal_text(scan_text(line, "level"), "error")) copy_text(message, server->last_error, sizeof server->last_error);
   if (bytes_equal_text(message, "log replayed")) {
     copy_text(scan_text(line, "events"), number, sizeof number);
     server->replay_events = strtoull(number, NULL, 10);
@@ -183,7 +184,7 @@ static enum status spawn(struct server *server, char *const *arguments, struct f
   if (status != STATUS_OK) return status;
   if (pipe2(ends, O_CLOEXEC) != 0) return fault_set(fault, STATUS_IO_ERROR, NULL, "no pipe: %s", strerror(errno));
   pid_t parent = getpid(), pid = fork();
-  if (pid == 0) become(path, arguments, ends[1], parent);
+  if (pid == 0) become(path, arguments, server->environment, ends[1], parent);
   (void)close(ends[1]);
   if (pid < 0) {
     (void)close(ends[0]);
@@ -194,6 +195,7 @@ static enum status spawn(struct server *server, char *const *arguments, struct f
   must(server->pid_fd >= 0);
   server->log_fd = ends[0];
   server->ready = server->ended = false;
+  server->last_error[0] = '\0';
   must(pthread_create(&server->log_thread, NULL, read_log, server) == 0);
   return STATUS_OK;
 }
@@ -236,6 +238,19 @@ static int reap(struct server *server) {
   server->log_fd = server->pid_fd = -1;
   server->pid = 0;
   return result;
+}
+
+bool server_has_ended(const struct server *server) {
+  struct pollfd ended = {.fd = server->pid_fd, .events = POLLIN};
+  return server->pid == 0 || poll(&ended, 1, 0) == 1;
+}
+
+enum status server_wait_end(struct server *server, unsigned ms, int *ret_wait, struct fault *fault) {
+  struct pollfd ended = {.fd = server->pid_fd, .events = POLLIN};
+  must(server->pid != 0);
+  if (poll(&ended, 1, (int)ms) != 1) return fault_set(fault, STATUS_UNAVAILABLE, NULL, "orbitd runs on after %u ms", ms);
+  *ret_wait = reap(server);
+  return STATUS_OK;
 }
 
 void server_kill(struct server *server) {

@@ -36,6 +36,8 @@ struct server {
   uint64_t replay_events;
   double replay_seconds;
   char listen[128], worker_url[256];
+  char last_error[256];     /* the message of its last line with the level "error" since the start */
+  char *const *environment; /* of the next starts; the caller's. NULL: this program's own */
 };
 
 /* A directory below $TMPDIR (if that is on a disk) or /var/tmp, with a log and a credential made by orbitctl, which is looked
@@ -47,6 +49,10 @@ enum status server_spawn(struct server *server, struct fault *fault);
 enum status server_wait_ready(struct server *server, struct fault *fault);
 /* SIGTERM, and waits for its end. UNAVAILABLE: not done within a minute (it is killed then), or another exit code than 0. */
 enum status server_stop(struct server *server, struct fault *fault);
+/* True when it has ended by itself; server_wait_end says how. */
+bool server_has_ended(const struct server *server);
+/* Waits for an end that comes by itself: *ret_wait as waitpid(2) says it. UNAVAILABLE: it runs on after ms. */
+enum status server_wait_end(struct server *server, unsigned ms, int *ret_wait, struct fault *fault);
 /* SIGKILL, and waits for its end. */
 void server_kill(struct server *server);
 /* Kills it if it runs, and removes the directory unless keep. */
