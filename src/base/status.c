@@ -33,7 +33,7 @@ enum status status_from_name(const char *name) {
   return STATUS_COUNT;
 }
 
-enum status fault_set(struct fault *fault, enum status status, const char *field, const char *format, ...) {
+enum status(fault_set)(struct fault *fault, enum status status, const char *field, const char *format, ...) {
   if (fault == NULL) return status;
   va_list arguments;
   fault->status = status;

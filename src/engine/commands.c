@@ -2,7 +2,7 @@
 #include "base/guard.h"
 #include "engine/internal.h"
 
-enum status refuse(struct answer *answer, enum status status) {
+enum status(refuse)(struct answer *answer, enum status status) {
   must(status != STATUS_OK && answer->fault.status == status);
   answer->status = status;
   return status;
