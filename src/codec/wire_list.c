@@ -158,7 +158,7 @@ enum status wire_list_audit_read(const struct wire_parameter *parameters, unsign
 
 enum status wire_list_limit_read(const struct wire_parameter *parameters, unsigned count, uint32_t *ret_limit,
                                  struct fault *fault) {
-  struct list_query query;
+  struct list_query query = {.limit = page_rows_default};
   enum status status = read_query(parameters, count, IN_PLAIN, &query, fault);
   if (status == STATUS_OK) *ret_limit = (uint32_t)query.limit;
   return status;

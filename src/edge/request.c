@@ -286,6 +286,7 @@ static enum status judge_who(struct request *request, struct fault *fault) {
 static enum status judge_rest(struct request *request, struct fault *fault) {
   const struct route *route = request->route;
   enum status status;
+  must(route != NULL);
   if ((route->flags & ROUTE_WRITE) != 0)
     status = head_judge_write(&request->head, route->body_bytes_max, (route->flags & ROUTE_KEYLESS) == 0, fault);
   else status = head_judge_read(&request->head, fault);

@@ -97,7 +97,7 @@ static enum status settle(struct engine *engine, struct ticket *ticket, uint32_t
 
 enum status attempt_start(struct engine *engine, struct ticket *ticket) {
   const struct attempt_ref *ref = &ticket->command.as.ref;
-  uint32_t number;
+  uint32_t number = 0;
   enum status status = take_up(engine, ticket, ref, &number);
   if (status != STATUS_END) return status;
   struct decide_env env = engine_env(engine);
@@ -108,7 +108,7 @@ enum status attempt_start(struct engine *engine, struct ticket *ticket) {
 
 enum status attempt_release(struct engine *engine, struct ticket *ticket) {
   const struct attempt_ref *ref = &ticket->command.as.ref;
-  uint32_t number;
+  uint32_t number = 0;
   enum status status = take_up(engine, ticket, ref, &number);
   if (status != STATUS_END) return status;
   struct decide_env env = engine_env(engine);
@@ -119,7 +119,7 @@ enum status attempt_release(struct engine *engine, struct ticket *ticket) {
 
 enum status attempt_renew(struct engine *engine, struct ticket *ticket) {
   const struct attempt_ref *ref = &ticket->command.as.ref;
-  uint32_t number;
+  uint32_t number = 0;
   int64_t until;
   enum status status = command_reach_task(engine, &ticket->command.who, &ref->task_id, &number, &ticket->answer.fault);
   if (status != STATUS_OK) return refuse(&ticket->answer, status);
@@ -184,7 +184,7 @@ static enum status finish_without_authority(struct engine *engine, struct ticket
 
 enum status attempt_finish(struct engine *engine, struct ticket *ticket) {
   const struct attempt_ref *ref = &ticket->command.as.finish.ref;
-  uint32_t number;
+  uint32_t number = 0;
   enum status status = take_up(engine, ticket, ref, &number);
   if (status != STATUS_END) return status;
   struct decide_env env = engine_env(engine);

@@ -89,8 +89,8 @@ static enum status file_inspect(int file, const char *path, struct fault *fault)
   if (fstat(file, &found) != 0) return journal_fault(fault, errno, path, "cannot look at it");
   enum status status = owner_check(&found, path, fault);
   if (status != STATUS_OK) return status;
-  uint32_t page_bytes, other_page_bytes;
-  uint64_t last_page, other_last_page, needed;
+  uint32_t page_bytes = 0, other_page_bytes = 0;
+  uint64_t last_page = 0, other_last_page = 0, needed;
   status = meta_read(file, 0, path, &page_bytes, &last_page, fault);
   if (status != STATUS_OK) return status;
   long own_page_bytes = sysconf(_SC_PAGESIZE);

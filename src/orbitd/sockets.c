@@ -97,7 +97,7 @@ enum status socket_listen(const char *name, const char *address, bool allow_beyo
 }
 
 void socket_address(int fd, char *out, size_t size) {
-  struct sockaddr_storage address;
+  struct sockaddr_storage address = {.ss_family = AF_UNSPEC};
   socklen_t length = sizeof address;
   char host[host_max], port[16];
   if (getsockname(fd, (struct sockaddr *)&address, &length) != 0 ||

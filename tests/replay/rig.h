@@ -40,7 +40,10 @@ static inline void rig_expect(const struct api_run *run, int code) {
 /* The number in front of a word of the output: "12 events". */
 static inline uint64_t rig_number(const struct api_run *run, const char *word) {
   const char *at = strstr(run->out, word);
-  if (at == NULL) fail_msg("no \"%s\" in: %s%s", word, run->out, run->err);
+  if (at == NULL) {
+    fail_msg("no \"%s\" in: %s%s", word, run->out, run->err);
+    return 0;
+  }
   while (at > run->out && at[-1] == ' ') at--;
   while (at > run->out && at[-1] >= '0' && at[-1] <= '9') at--;
   return strtoull(at, NULL, 10);

@@ -93,7 +93,8 @@ static int work(struct orbit_worker *worker, struct orbit_error *error) {
   pthread_t thread;
   if (pthread_create(&thread, NULL, wait_for_signal, worker) != 0) return ORBIT_NO_MEMORY;
   int status = orbit_worker_run(worker, error);
-  (void)pthread_kill(thread, SIGTERM); /* where it still waits */
+  /* Where it still waits. SIGTERM is blocked in all threads. NOLINTNEXTLINE(bugprone-bad-signal-to-kill-thread,cert-pos44-c) */
+  (void)pthread_kill(thread, SIGTERM);
   (void)pthread_join(thread, NULL);
   return status;
 }
