@@ -252,7 +252,7 @@ static void take_record(struct scan *scan, uint64_t seq, uint64_t *known_seq, ui
 
 /* Pieces are read in rising order, which is how the log lies in its file, also when they are handed out falling. */
 static void piece_read(struct scan *scan) {
-  uint64_t known_seq = UINT64_MAX, known_chain = 0, first = scan->next, last = scan->next;
+  uint64_t known_seq = UINT64_MAX, known_chain = 0, first = scan->next, last = first;
   if (scan->backwards) first = scan->next - scan->stop < backward_records ? scan->stop : scan->next - backward_records + 1;
   else last = scan->stop - scan->next < piece_records ? scan->stop : scan->next + piece_records - 1;
   scan->count = scan->at = 0;

@@ -120,7 +120,8 @@ size_t u64_format(uint64_t value, char *out) {
 
 void buffer_append_u64(struct buffer *buffer, uint64_t value) {
   char digits[20];
-  buffer_append(buffer, digits, u64_format(value, digits));
+  size_t count = u64_format(value, digits);
+  buffer_append(buffer, digits, count);
 }
 
 void buffer_append_format(struct buffer *buffer, const char *format, ...) {

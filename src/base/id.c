@@ -69,7 +69,7 @@ void id_source_init(struct id_source *source, uint64_t seed) { *source = (struct
 
 struct id id_source_next(struct id_source *source, int64_t now_us) {
   uint64_t ms = (uint64_t)now_us / 1000;
-  struct id id;
+  struct id id = {{0}};
   if (ms > source->last_ms) {
     source->last_ms = ms;
     source->count = 0;
@@ -84,7 +84,7 @@ struct id id_source_next(struct id_source *source, int64_t now_us) {
 }
 
 struct id audit_id_make(int64_t time_us, uint64_t seq) {
-  struct id id;
+  struct id id = {{0}};
   put_big_endian(id.bytes, (uint64_t)time_us / 1000, 6);
   put_big_endian(id.bytes + 6, 0, 2);
   put_big_endian(id.bytes + 8, seq, 8);

@@ -313,6 +313,7 @@ static bool take_frame(struct session *session, struct inbound_frame *frame) {
   struct fault fault = {.status = STATUS_OK};
   struct worker_frame messages;
   enum status status;
+  messages.count = 0;
   if (session->inbound_binary) {
     status = fault_set(&fault, STATUS_INVALID_ARGUMENT, NULL, "frames must be text, this one is binary");
   } else {

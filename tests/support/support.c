@@ -37,7 +37,9 @@ struct bytes test_file_read(const char *path) {
   while (data != NULL) {
     size += fread(data + size, 1, capacity - size, file);
     if (size < capacity) break;
-    data = realloc(data, capacity *= 2);
+    uint8_t *larger = realloc(data, capacity *= 2);
+    if (larger == NULL) free(data);
+    data = larger;
   }
   (void)fclose(file);
   return bytes_of(data, size);

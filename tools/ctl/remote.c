@@ -18,6 +18,7 @@ struct remote_call {
   unsigned id_count, id_wanted;
   const char *values[remote_options_max];
   const char *key;
+  char made_key[ORBIT_ID_SIZE]; /* what key points at when none was given */
 };
 
 /* ---- options to body and query ---- */
@@ -145,7 +146,6 @@ static int show(struct remote_call *call, struct json *json) {
 static int write_once(struct remote_call *call, const char *path) {
   cleanup(buffer_clear) struct buffer body;
   cleanup(json_clear) struct json json;
-  char random_key[ORBIT_ID_SIZE];
   struct orbit_error error;
   struct orbit_response *response;
   buffer_init(&body, http_body_bytes_max);
@@ -154,8 +154,9 @@ static int write_once(struct remote_call *call, const char *path) {
   if (code != exit_done) return code;
   if (body.failed) return ctl_say(exit_misuse, "the request is larger than it may be");
   if (call->key == NULL) {
-    if (orbit_random_id(random_key) != ORBIT_OK) return ctl_say(exit_cannot_run, "the kernel's random numbers cannot be had");
-    call->key = random_key;
+    if (orbit_random_id(call->made_key) != ORBIT_OK)
+      return ctl_say(exit_cannot_run, "the kernel's random numbers cannot be had");
+    call->key = call->made_key;
     (void)ctl_say(exit_done, "no --key given: using --key %s (say it again to repeat this request)", call->key);
   }
   if (online_call(&call->online, call->command->method, path, call->key, buffer_bytes(&body), &json, &response, &error) !=

@@ -17,6 +17,7 @@ static const uint64_t timeout_ms_default = 3600000; /* an hour */
 struct submit_options {
   struct online online;
   const char *handler, *handler_version, *payload_version, *queue_id, *payload, *key;
+  char made_key[ORBIT_ID_SIZE]; /* what key points at when none was given */
   const char *business_key, *concurrency_key, *recovery_safety, *available_at, *start_deadline_at;
   uint64_t timeout_ms, priority;
   uint64_t max_attempts, initial_delay_ms, max_delay_ms, attempt_timeout_ms;
@@ -261,7 +262,6 @@ static int send(struct online *online, const char *key, struct bytes body) {
 
 static int submit(struct submit_options *options, struct online *online) {
   cleanup(buffer_clear) struct buffer payload, body;
-  char random_key[ORBIT_ID_SIZE];
   buffer_init(&payload, 2 * (size_t)document_bytes_max); /* white space does not count */
   buffer_init(&body, http_body_bytes_max);
   int code = judge_texts(options);
@@ -275,8 +275,9 @@ static int submit(struct submit_options *options, struct online *online) {
   write_body(options, buffer_bytes(&payload), &body);
   if (body.failed) return ctl_say(exit_misuse, "the submission is larger than it may be (%d KiB)", http_body_bytes_max / 1024);
   if (options->key == NULL) {
-    if (orbit_random_id(random_key) != ORBIT_OK) return ctl_say(exit_cannot_run, "the kernel's random numbers cannot be had");
-    options->key = random_key;
+    if (orbit_random_id(options->made_key) != ORBIT_OK)
+      return ctl_say(exit_cannot_run, "the kernel's random numbers cannot be had");
+    options->key = options->made_key;
     (void)ctl_say(exit_done, "no --key given: submitting with --key %s (say it again to repeat this submission)", options->key);
   }
   return send(online, options->key, buffer_bytes(&body));

@@ -147,8 +147,10 @@ static struct result *result_of(void *object) {
 }
 
 void *sdk_result_new(size_t size) {
+  static_assert(sizeof(struct result) == offsetof(struct result, object), "an object stands right behind its result");
   struct result *result = calloc(1, sizeof *result + size);
-  return result != NULL ? result->object : NULL;
+  /* cppcheck-suppress memleak ; who frees the object comes back to it by result_of */
+  return result != NULL ? result + 1 : NULL;
 }
 
 struct sdk_arena *sdk_result_arena(void *object) {
