@@ -125,9 +125,13 @@ static void socket_gone(struct channel *channel, struct lws *wsi) {
   session_hang_up(session);
 }
 
-static int socket_event(struct channel *channel, struct lws *wsi, enum lws_callback_reasons reason, void *in, size_t size) {
+static int socket_event(struct channel *channel, struct lws *wsi, enum lws_callback_reasons reason, void *user, void *in,
+                        size_t size) {
   struct session *session = lws_get_opaque_user_data(wsi);
   switch (reason) {
+    case LWS_CALLBACK_OPENSSL_LOAD_EXTRA_SERVER_VERIFY_CERTS:
+      tls_prepare_openssl(channel->edge->tls, user);
+      return 0;
     case LWS_CALLBACK_HTTP:
       return channel_refuse_request(channel, wsi);
     case LWS_CALLBACK_HTTP_CONFIRM_UPGRADE:
@@ -159,11 +163,10 @@ static int socket_event(struct channel *channel, struct lws *wsi, enum lws_callb
 }
 
 static int on_event(struct lws *wsi, enum lws_callback_reasons reason, void *user, void *in, size_t size) {
-  (void)user;
   struct lws_vhost *vhost = wsi != NULL ? lws_get_vhost(wsi) : NULL;
   struct channel *channel = vhost != NULL ? lws_vhost_user(vhost) : NULL;
   if (channel == NULL) return 0;
-  int result = socket_event(channel, wsi, reason, in, size);
+  int result = socket_event(channel, wsi, reason, user, in, size);
   channel_settle(channel);
   return result;
 }
@@ -204,9 +207,11 @@ static bool context_make(struct channel *channel) {
                                            .gid = -1,
                                            .uid = -1,
                                            .pcontext = &channel->context,
+                                           .alpn = "http/1.1", /* the library would speak HTTP/2 as well */
                                            .retry_and_idle_policy = &idle};
   /* The libuv plugin, where it is installed, does not mind thousands of idle workers; the library's own loop looks at each of
    * them every time (with 3,000: six times the work for a message). */
+  if (channel->edge->tls != NULL) info.options |= LWS_SERVER_OPTION_DO_SSL_GLOBAL_INIT | LWS_SERVER_OPTION_CREATE_VHOST_SSL_CTX;
   uint64_t options = info.options;
   struct sigaction actions[loop_signal_count];
   signals_save(actions);

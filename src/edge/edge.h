@@ -8,6 +8,7 @@
 #include "base/bytes.h"
 #include "base/status.h"
 #include "edge/log.h"
+#include "edge/tls.h"
 #include "engine/engine.h"
 
 enum edge_phase { EDGE_REPLAYING = 0, EDGE_READY, EDGE_DRAINING };
@@ -18,10 +19,11 @@ struct edge {
   struct journal *journal;
   struct engine *engine;
   char version[32];
-  char worker_url[256]; /* ws://host:port/v1/worker */
+  char worker_url[256]; /* ws://host:port/v1/worker, with TLS wss:// */
   struct id node_id;
   bool metrics_open; /* /metrics needs no token */
-  struct log log;    /* set once, before any thread */
+  struct tls *tls;   /* NULL: plain text; set once, before any thread */
+  struct log log;    /* likewise */
 };
 
 /* Engine time when ready, wall time before. */

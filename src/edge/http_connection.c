@@ -1,5 +1,7 @@
 /* Owns connections: the callbacks of libmicrohttpd, suspending and resuming, and the deadlines that the library does not keep.
  */
+#include <gnutls/abstract.h>
+#include <gnutls/gnutls.h>
 #include <microhttpd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -210,14 +212,31 @@ static size_t keep_escaped(void *context, struct MHD_Connection *mhd, char *text
   return strlen(text);
 }
 
+/* The certificate, at a handshake. */
+static int on_certificate(gnutls_session_t session, const struct gnutls_cert_retr_st *info, gnutls_pcert_st **certificates,
+                          unsigned *count, gnutls_ocsp_data_st **staples, unsigned *staple_count, gnutls_privkey_t *key,
+                          unsigned *flags) {
+  (void)session, (void)info;
+  *staples = NULL;
+  *staple_count = 0;
+  return tls_retrieve_gnutls(http_thread_current()->shared->edge->tls, certificates, count, key, flags);
+}
+
 struct MHD_Daemon *http_connection_daemon(struct http_thread *thread, int listen_fd, unsigned connections_max) {
-  return MHD_start_daemon(MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL, NULL, on_request, thread,
-                          MHD_OPTION_EXTERNAL_LOGGER, http_fault_log, thread, MHD_OPTION_LISTEN_SOCKET, listen_fd,
-                          MHD_OPTION_CONNECTION_LIMIT, connections_max, MHD_OPTION_CONNECTION_TIMEOUT,
-                          (unsigned)http_idle_s_max, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)http_memory_bytes,
-                          MHD_OPTION_STRICT_FOR_CLIENT, 0, MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, MHD_OPTION_NOTIFY_CONNECTION,
-                          on_connection, thread, MHD_OPTION_NOTIFY_COMPLETED, on_completed, thread, MHD_OPTION_URI_LOG_CALLBACK,
-                          on_target, thread, MHD_OPTION_UNESCAPE_CALLBACK, keep_escaped, NULL, MHD_OPTION_END);
+  bool tls = thread->shared->edge->tls != NULL;
+  struct MHD_OptionItem tls_options[] = {
+      {MHD_OPTION_HTTPS_CERT_CALLBACK2, 0, (void *)(uintptr_t)on_certificate},
+      {MHD_OPTION_HTTPS_PRIORITIES, 0, (void *)(uintptr_t)tls_priorities()},
+      {MHD_OPTION_END, 0, NULL},
+  };
+  return MHD_start_daemon(MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG | (tls ? MHD_USE_TLS : 0), 0, NULL, NULL,
+                          on_request, thread, MHD_OPTION_ARRAY, tls ? tls_options : &tls_options[2], MHD_OPTION_EXTERNAL_LOGGER,
+                          http_fault_log, thread, MHD_OPTION_LISTEN_SOCKET, listen_fd, MHD_OPTION_CONNECTION_LIMIT,
+                          connections_max, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)http_idle_s_max,
+                          MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)http_memory_bytes, MHD_OPTION_STRICT_FOR_CLIENT, 0,
+                          MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, MHD_OPTION_NOTIFY_CONNECTION, on_connection, thread,
+                          MHD_OPTION_NOTIFY_COMPLETED, on_completed, thread, MHD_OPTION_URI_LOG_CALLBACK, on_target, thread,
+                          MHD_OPTION_UNESCAPE_CALLBACK, keep_escaped, NULL, MHD_OPTION_END);
 }
 
 /* ---- The way back, and time ---- */

@@ -2,6 +2,7 @@
  * its memory. It has no hook for them and its bodies are HTML, so this file stands in for the one library function that makes
  * them (the dynamic linker takes the program's definition first) and puts them into Orbit's envelope. Where that is not so,
  * for instance in a static build, clients see the library's own text; nothing else changes. */
+#include <gnutls/gnutls.h>
 #include <microhttpd.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,6 +59,16 @@ static struct http_connection *refused_connection(struct http_thread *thread) {
   return at;
 }
 
+/* Nothing was sent on the connection since its last answer, so it fits; and else the client sees it close. With TLS the bytes
+ * go the library's way, through the session that it has made. */
+static void connection_send(const struct http_connection *connection, struct bytes bytes) {
+  const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection->connection, MHD_CONNECTION_INFO_GNUTLS_SESSION);
+  ssize_t sent;
+  if (info != NULL && info->tls_session != NULL) sent = gnutls_record_send(info->tls_session, bytes.data, bytes.size);
+  else sent = send(connection->fd, bytes.data, bytes.size, MSG_NOSIGNAL | MSG_DONTWAIT);
+  (void)sent;
+}
+
 /* A bad Content-Length makes the library (0.9.75) send the head of its answer twice. So the answer goes out here, and the
  * library is left to close the connection. */
 static void fault_send(struct http_thread *thread) {
@@ -74,8 +85,7 @@ static void fault_send(struct http_thread *thread) {
                        "Content-Length: %zu\r\n\r\n",
                        http, MHD_get_reason_phrase_for(http), request_id, body.size);
   buffer_append_bytes(&all, buffer_bytes(&body));
-  ssize_t sent = send(connection->fd, all.data, all.size, MSG_NOSIGNAL | MSG_DONTWAIT);
-  (void)sent; /* nothing was sent on the connection since its last answer, so it fits; and else the client sees it close */
+  connection_send(connection, buffer_bytes(&all));
   connection->refused_early = true;
 }
 

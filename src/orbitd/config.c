@@ -35,6 +35,10 @@ static const struct option_row {
      offsetof(struct config, worker_url), 0, 0, false},
     {"log-format", "ORBIT_LOG_FORMAT", "FORMAT", "auto, json or text (auto: text on a terminal)", OPTION_TEXT,
      offsetof(struct config, log_format), 0, 0, false},
+    {"tls-cert", "ORBIT_TLS_CERT", "FILE", "serve TLS on both ports with this certificate and its chain (PEM)", OPTION_TEXT,
+     offsetof(struct config, tls_cert), 0, 0, false},
+    {"tls-key", "ORBIT_TLS_KEY", "FILE", "the certificate's private key (PEM, not encrypted); SIGHUP reads both again",
+     OPTION_TEXT, offsetof(struct config, tls_key), 0, 0, false},
     {"http-threads", "ORBIT_HTTP_THREADS", "N", "threads of the HTTP interface (cores - 1)", OPTION_NUMBER,
      offsetof(struct config, http_threads), 1, 64, false},
     {"map-size", "ORBIT_MAP_SIZE", "BYTES", "address space reserved for the log, suffix K, M, G or T (256G)", OPTION_BYTES,
@@ -213,6 +217,9 @@ enum status config_read(int argc, char **argv, struct config *ret_config, struct
   if (strcmp(config.log_format, "auto") != 0 && strcmp(config.log_format, "json") != 0 &&
       strcmp(config.log_format, "text") != 0)
     return fault_set(fault, STATUS_INVALID_ARGUMENT, "log-format", "--log-format is auto, json or text");
+  if ((config.tls_cert[0] == 0) != (config.tls_key[0] == 0))
+    return fault_set(fault, STATUS_INVALID_ARGUMENT, "tls-key",
+                     "--tls-cert and --tls-key come together: one of them is missing");
   *ret_config = config;
   return STATUS_OK;
 }

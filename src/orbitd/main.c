@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/guard.h"
+#include "base/time_text.h"
 #include "edge/channel.h"
 #include "edge/http.h"
 #include "engine/clock.h"
@@ -48,25 +49,56 @@ static void *run_engine(void *context) {
   return NULL;
 }
 
+/* Tokens travel in every request: beyond loopback only behind TLS, unless the operator says so. */
+static bool allow_beyond_loopback(const struct config *config) { return config->tls_cert[0] != 0 || config->allow_plain_text; }
+
 /* Said before anything is opened, and by --check. */
 static enum status judge_addresses(const struct config *config, struct fault *fault) {
-  enum status status = socket_judge("listen", config->listen, config->allow_plain_text, fault);
-  return status == STATUS_OK ? socket_judge("worker-listen", config->worker_listen, config->allow_plain_text, fault) : status;
+  bool beyond = allow_beyond_loopback(config);
+  enum status status = socket_judge("listen", config->listen, beyond, fault);
+  return status == STATUS_OK ? socket_judge("worker-listen", config->worker_listen, beyond, fault) : status;
+}
+
+static enum status open_tls(struct server *server, struct fault *fault) {
+  const struct config *config = &server->config;
+  return config->tls_cert[0] == 0 ? STATUS_OK : tls_open(config->tls_cert, config->tls_key, &server->edge.tls, fault);
+}
+
+static void log_certificate(const struct server *server, const char *message) {
+  char until[time_chars_max + 1];
+  until[time_format(tls_not_after_us(server->edge.tls), until)] = '\0';
+  bool over = tls_not_after_us(server->edge.tls) <= clock_wall_us();
+  log_line(&server->edge.log, over ? LOG_WARNING : LOG_INFO, message, "certificate", server->config.tls_cert,
+           over ? "ended_at" : "ends_at", until, NULL);
+}
+
+/* SIGHUP: the certificate is read again; what is connected stays connected. */
+static void reload(struct server *server) {
+  struct fault fault = {0};
+  if (server->edge.tls == NULL) return;
+  if (tls_reload(server->edge.tls, &fault) == STATUS_OK) log_certificate(server, "certificate read again");
+  else
+    log_line(&server->edge.log, LOG_ERROR, "the certificate could not be read again; the one before stays in use", "reason",
+             fault.message, NULL);
 }
 
 static enum status open_sockets(struct server *server, struct fault *fault) {
   const struct config *config = &server->config;
-  enum status status = STATUS_OK;
+  bool beyond = allow_beyond_loopback(config);
   socket_activated(&server->http_fd, &server->worker_fd);
-  if (server->http_fd < 0) status = socket_listen("listen", config->listen, config->allow_plain_text, &server->http_fd, fault);
-  if (status == STATUS_OK && server->worker_fd < 0)
-    status = socket_listen("worker-listen", config->worker_listen, config->allow_plain_text, &server->worker_fd, fault);
+  enum status status = server->http_fd < 0 ? socket_listen("listen", config->listen, beyond, &server->http_fd, fault)
+                                           : socket_judge_activated("listen", server->http_fd, beyond, fault);
+  if (status != STATUS_OK) return status;
+  status = server->worker_fd < 0 ? socket_listen("worker-listen", config->worker_listen, beyond, &server->worker_fd, fault)
+                                 : socket_judge_activated("worker-listen", server->worker_fd, beyond, fault);
   if (status != STATUS_OK) return status;
   char address[160];
   socket_address(server->worker_fd, address, sizeof address);
   if (config->worker_url[0] != 0)
     (void)snprintf(server->edge.worker_url, sizeof server->edge.worker_url, "%.255s", config->worker_url);
-  else (void)snprintf(server->edge.worker_url, sizeof server->edge.worker_url, "ws://%s/v1/worker", address);
+  else
+    (void)snprintf(server->edge.worker_url, sizeof server->edge.worker_url, "%s://%s/v1/worker",
+                   server->edge.tls != NULL ? "wss" : "ws", address);
   return STATUS_OK;
 }
 
@@ -158,10 +190,11 @@ int main(int argc, char **argv) {
   static struct server server = {.http_fd = -1, .worker_fd = -1};
   struct fault fault = {0};
   sigset_t signals;
-  int signal_number;
+  int signal_number = 0;
   if (sodium_init() < 0) return exit_cannot_run;
   enum status status = config_read(argc, argv, &server.config, &fault);
   if (status == STATUS_OK) status = judge_addresses(&server.config, &fault);
+  if (status == STATUS_OK && !server.config.print_config) status = open_tls(&server, &fault);
   if (status != STATUS_OK) {
     (void)fprintf(stderr, "orbitd: %s\n", fault.message);
     return status == STATUS_NOT_FOUND ? exit_misuse : exit_cannot_run;
@@ -174,12 +207,15 @@ int main(int argc, char **argv) {
   (void)sigemptyset(&signals);
   (void)sigaddset(&signals, SIGTERM);
   (void)sigaddset(&signals, SIGINT);
+  (void)sigaddset(&signals, SIGHUP);
   (void)pthread_sigmask(SIG_BLOCK, &signals, NULL);
   log_init(&server.edge.log, server.config.log_format);
   server.edge.metrics_open = server.config.metrics_open;
   (void)snprintf(server.edge.version, sizeof server.edge.version, "%s", ORBIT_VERSION);
   if (start(&server, &fault) != STATUS_OK) return cannot_run(&server, &fault);
+  if (server.edge.tls != NULL) log_certificate(&server, "certificate in use");
   announce(&server);
-  while (sigwait(&signals, &signal_number) != 0) continue;
+  while (sigwait(&signals, &signal_number) != 0 || signal_number == SIGHUP)
+    if (signal_number == SIGHUP) reload(&server);
   return stop(&server, signal_number == SIGTERM ? "SIGTERM" : "SIGINT", &fault) == STATUS_OK ? 0 : cannot_run(&server, &fault);
 }

@@ -56,6 +56,14 @@ static bool is_port(const char *text) {
   return text[digits] == 0 && digits >= 1 && digits <= 5 && strtoul(text, NULL, 10) <= UINT16_MAX;
 }
 
+static enum status refuse_plain_text(const char *name, const char *address, struct fault *fault) {
+  return fault_set(
+      fault, STATUS_INVALID_ARGUMENT, name,
+      "--%s: %.128s is not loopback and there is no TLS: give --tls-cert and --tls-key, put a TLS proxy in front, or "
+      "say --allow-plain-text",
+      name, address);
+}
+
 /* The address behind the text, for freeaddrinfo. */
 static enum status resolve(const char *name, const char *address, bool allow_beyond_loopback, struct addrinfo **ret_info,
                            struct fault *fault) {
@@ -69,12 +77,21 @@ static enum status resolve(const char *name, const char *address, bool allow_bey
     return fault_set(fault, STATUS_INVALID_ARGUMENT, name, "--%s: \"%.128s\" is not a numeric address and port", name, address);
   if (!allow_beyond_loopback && !is_loopback(info->ai_addr)) {
     freeaddrinfo(info);
-    return fault_set(fault, STATUS_INVALID_ARGUMENT, name,
-                     "--%s: %.128s is not loopback and there is no TLS; put a TLS proxy in front, or say --allow-plain-text",
-                     name, address);
+    return refuse_plain_text(name, address, fault);
   }
   *ret_info = info;
   return STATUS_OK;
+}
+
+enum status socket_judge_activated(const char *name, int fd, bool allow_beyond_loopback, struct fault *fault) {
+  struct sockaddr_storage address;
+  socklen_t length = sizeof address;
+  char text[160];
+  if (allow_beyond_loopback || getsockname(fd, (struct sockaddr *)&address, &length) != 0 || address.ss_family == AF_UNIX ||
+      is_loopback((const struct sockaddr *)&address))
+    return STATUS_OK;
+  socket_address(fd, text, sizeof text);
+  return refuse_plain_text(name, text, fault);
 }
 
 enum status socket_judge(const char *name, const char *address, bool allow_beyond_loopback, struct fault *fault) {

@@ -13,6 +13,8 @@
 enum status socket_listen(const char *name, const char *address, bool allow_beyond_loopback, int *ret_fd, struct fault *fault);
 /* Judges the address as socket_listen does, and opens nothing. INVALID_ARGUMENT. */
 enum status socket_judge(const char *name, const char *address, bool allow_beyond_loopback, struct fault *fault);
+/* Judges a socket that systemd handed over, likewise; one of another kind than TCP is local. INVALID_ARGUMENT. */
+enum status socket_judge_activated(const char *name, int fd, bool allow_beyond_loopback, struct fault *fault);
 /* The address that the socket is bound to, as "ADDR:PORT". */
 void socket_address(int fd, char *out, size_t size);
 /* Sockets handed over by systemd (LISTEN_FDNAMES http and worker, or in that order): -1 where there is none. */

@@ -47,6 +47,9 @@ static void names_what_is_wrong_in_the_configuration(void **state) {
       {NULL, NULL, "ORBIT_CONFIG=/no/such/file", NULL, "/no/such/file", ""},
       {NULL, NULL, NULL, "http-threads = 0\n", "\"0\"", "http-threads in "},
       {NULL, NULL, NULL, "allow-plain-text = maybe\n", "maybe", "allow-plain-text in "},
+      {"--tls-cert", "/a", NULL, NULL, "come together", "--tls-key"},
+      {NULL, NULL, "ORBIT_TLS_KEY=/a", NULL, "come together", "--tls-cert"},
+      {NULL, NULL, NULL, "tls-cert = /a\n", "come together", "--tls-key"},
       {NULL, NULL, NULL, "http_threads = 1\n", "\"http_threads\"", "orbit.ini"},
       {NULL, NULL, NULL, "print-config = true\n", "\"print-config\"", "orbit.ini"},
       {NULL, NULL, NULL, "[server]\nhttp-threads = 1\n", "no sections", "orbit.ini"},
@@ -80,7 +83,7 @@ static void names_what_is_wrong_in_the_configuration(void **state) {
 
 static void run_orbitd(const char *const *environment, struct api_run *run, const char *const *more) {
   const struct api_run_options options = {.environment = environment};
-  const char *arguments[16] = {api_program("orbitd")};
+  const char *arguments[24] = {api_program("orbitd")};
   unsigned count = 1;
   for (; *more != NULL; more++) arguments[count++] = *more;
   api_run(arguments, &options, run);
@@ -102,6 +105,10 @@ static void prints_a_configuration_that_reads_back(void **state) {
                                "3",
                                "--map-size",
                                "1T",
+                               "--tls-cert",
+                               "/etc/orbit/fullchain.pem",
+                               "--tls-key",
+                               "/etc/orbit/key.pem",
                                "--accept-future-log",
                                "--print-config",
                                NULL};
@@ -110,6 +117,7 @@ static void prints_a_configuration_that_reads_back(void **state) {
   assert_string_equal(first.err, "");
   assert_non_null(strstr(first.out, "data = /srv/orbit data\n"));
   assert_non_null(strstr(first.out, "map-size = 1099511627776\n"));
+  assert_non_null(strstr(first.out, "tls-cert = /etc/orbit/fullchain.pem\ntls-key = /etc/orbit/key.pem\n"));
   assert_non_null(strstr(first.out, "accept-future-log = true\n"));
   assert_non_null(strstr(first.out, "allow-plain-text = false\n"));
   (void)snprintf(path, sizeof path, "%s/orbit.ini", server.directory);

@@ -274,7 +274,8 @@ void api_server_start(struct api_server *server, const char *const *more) {
   server->pid = api_spawn(arguments, NULL, NULL, server->log);
   api_wait(is_ready(server));
   assert_true(api_log_value(server, "ready", "worker_url", server->worker_url, sizeof server->worker_url));
-  (void)snprintf(server->url, sizeof server->url, "http://%s", server->address);
+  bool tls = strncmp(server->worker_url, "wss://", 6) == 0;
+  (void)snprintf(server->url, sizeof server->url, "%s://%s", tls ? "https" : "http", server->address);
   const char *colon = strrchr(server->address, ':');
   assert_non_null(colon);
   server->port = (uint16_t)strtoul(colon + 1, NULL, 10);

@@ -77,8 +77,8 @@ struct api_server {
   /* of the running server */
   pid_t pid; /* 0: none */
   uint16_t port;
-  char address[64]; /* ADDR:PORT */
-  char url[96], worker_url[160];
+  char address[64];              /* ADDR:PORT */
+  char url[96], worker_url[160]; /* https:// and wss:// when it was started with a certificate */
 };
 
 /* A data directory with its credentials, made by `orbitctl init`; nothing runs yet. Skips the test when the programs are not

@@ -109,8 +109,9 @@ int online_failed(const struct online *online, const struct orbit_error *error, 
     case ORBIT_INVALID_ARGUMENT:
       return ctl_say(exit_misuse, "%s%s%s", error->message, error->field[0] != 0 ? ", at " : "", error->field);
     case ORBIT_NOT_CONNECTED:
-      return ctl_say(exit_cannot_run, "%s: is orbitd running at %s?\n  --url or ORBIT_URL names another address",
-                     error->message, url);
+      return ctl_say(
+          exit_cannot_run, "%s: is orbitd running at %s?\n  --url or ORBIT_URL names another address%s", error->message, url,
+          strncmp(url, "https:", 6) == 0 ? "; ORBIT_CA_FILE names the file of the authority that vouches for it" : "");
     case ORBIT_NO_ANSWER:
       return ctl_say(exit_cannot_run, "no answer from %s: %s%s", url, error->message, repeat);
     case ORBIT_BAD_ANSWER:

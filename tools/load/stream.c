@@ -10,27 +10,33 @@
 #include <unistd.h>
 
 #include "base/guard.h"
+#include "load/secure.h"
 
 enum { read_bytes = 16 * 1024, stream_bytes_max = 16 * 1024 * 1024 };
 
 enum status address_parse(struct bytes url, struct address *ret_address, struct fault *fault) {
-  static const char *const schemes[] = {"http://", "ws://"};
+  static const struct {
+    const char *text;
+    bool tls;
+  } schemes[] = {{"http://", false}, {"ws://", false}, {"https://", true}, {"wss://", true}};
   struct bytes rest = {NULL, 0};
-  for (size_t i = 0; i < sizeof schemes / sizeof schemes[0]; i++) {
-    size_t length = strlen(schemes[i]);
-    if (url.size > length && memcmp(url.data, schemes[i], length) == 0) rest = bytes_of(url.data + length, url.size - length);
-  }
   struct address address = {.size = 0};
+  for (size_t i = 0; i < sizeof schemes / sizeof schemes[0]; i++) {
+    size_t length = strlen(schemes[i].text);
+    if (url.size <= length || memcmp(url.data, schemes[i].text, length) != 0) continue;
+    rest = bytes_of(url.data + length, url.size - length);
+    address.tls = schemes[i].tls;
+  }
   const uint8_t *slash = rest.size > 0 ? memchr(rest.data, '/', rest.size) : NULL;
   size_t size = slash != NULL ? (size_t)(slash - rest.data) : rest.size;
   if (size == 0 || size >= sizeof address.text)
-    return fault_set(fault, STATUS_INVALID_ARGUMENT, "url", "\"%.*s\" is not http://host:port", (int)(url.size & 255),
-                     (const char *)url.data);
+    return fault_set(fault, STATUS_INVALID_ARGUMENT, "url", "\"%.*s\" is not http://host:port or https://host:port",
+                     (int)(url.size & 255), (const char *)url.data);
   memcpy(address.text, rest.data, size);
   char host[sizeof address.text];
   memcpy(host, address.text, sizeof host);
   char *colon = strrchr(host, ':');
-  const char *port = "80";
+  const char *port = address.tls ? "443" : "80";
   if (colon != NULL && strchr(colon, ']') == NULL) {
     *colon = '\0';
     port = colon + 1;
@@ -44,6 +50,7 @@ enum status address_parse(struct bytes url, struct address *ret_address, struct 
   struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM}, *found = NULL;
   int result = getaddrinfo(name, port, &hints, &found);
   if (result != 0) return fault_set(fault, STATUS_INVALID_ARGUMENT, "url", "%s: %s", address.text, gai_strerror(result));
+  (void)snprintf(address.host, sizeof address.host, "%s", name);
   memcpy(&address.socket, found->ai_addr, found->ai_addrlen);
   address.size = found->ai_addrlen;
   freeaddrinfo(found);
@@ -77,6 +84,11 @@ bool stream_open(struct stream *stream, const struct address *address) {
     (void)close(fd);
     return false;
   }
+  if (address->tls && (stream->secure = secure_new(fd, address->host)) == NULL) {
+    (void)close(fd);
+    return false;
+  }
+  stream->shaking = address->tls;
   buffer_reset(&stream->in);
   buffer_reset(&stream->out);
   stream->in_used = stream->out_used = 0;
@@ -89,6 +101,8 @@ void stream_close(struct stream *stream) {
   if (!stream_is_open(stream)) return;
   int fd = stream->source.fd;
   loop_remove(stream->loop, &stream->source);
+  secure_free(stream->secure);
+  stream->secure = NULL;
   (void)close(fd);
 }
 
@@ -105,6 +119,7 @@ static void block(struct stream *stream, bool blocked) {
 
 /* Sends what the socket takes; the rest waits. An error shows again when the socket is read. */
 static size_t send_some(struct stream *stream, const uint8_t *data, size_t size) {
+  if (stream->secure != NULL) return secure_send(stream->secure, data, size);
   ssize_t sent = send(stream->source.fd, data, size, MSG_NOSIGNAL);
   return sent < 0 ? 0 : (size_t)sent;
 }
@@ -149,16 +164,35 @@ static void compact(struct stream *stream) {
   stream->in_used = 0;
 }
 
+/* False: nothing can be sent or read yet, or never. */
+static bool shake_hands(struct stream *stream) {
+  enum secure_result result = secure_handshake(stream->secure);
+  if (result == SECURE_BROKEN) {
+    stream_break(stream);
+    return false;
+  }
+  stream->shaking = result != SECURE_DONE;
+  loop_change(stream->loop, &stream->source, result == SECURE_READS ? EPOLLIN : EPOLLIN | EPOLLOUT);
+  return !stream->shaking;
+}
+
+static ssize_t receive_some(struct stream *stream, uint8_t *room) {
+  if (stream->secure != NULL) return secure_receive(stream->secure, room, read_bytes);
+  ssize_t got = recv(stream->source.fd, room, read_bytes, 0);
+  return got < 0 && errno != EAGAIN && errno != EINTR ? 0 : got;
+}
+
 static void stream_ready(struct loop_source *source, uint32_t events) {
   struct stream *stream = (struct stream *)(void *)source; /* its first member */
+  if (stream->shaking && !shake_hands(stream)) return;
   if ((events & EPOLLOUT) != 0 && (events & (EPOLLERR | EPOLLHUP)) == 0) flush(stream);
   if ((events & (EPOLLIN | EPOLLERR | EPOLLHUP)) == 0) return;
   compact(stream);
   uint8_t *room = buffer_reserve(&stream->in, read_bytes);
   must(room != NULL);
-  ssize_t got = recv(stream->source.fd, room, read_bytes, 0);
-  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
-  if (got <= 0) {
+  ssize_t got = receive_some(stream, room);
+  if (got < 0) return;
+  if (got == 0) {
     stream_break(stream);
     return;
   }

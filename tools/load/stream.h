@@ -15,8 +15,11 @@ struct address {
   struct sockaddr_storage socket;
   socklen_t size;
   char text[256]; /* host:port, for the Host header and for messages */
+  char host[256]; /* as the certificate must name it */
+  bool tls;
 };
-/* "http://host:port…" or "ws://host:port…"; what follows the port is not looked at, and a missing port is 80.
+/* "http://host:port…", "ws://…", or with TLS "https://…", "wss://…"; what follows the port is not looked at, and a missing port
+ * is 80 or 443.
  * INVALID_ARGUMENT: another form, or a host that is not known. */
 enum status address_parse(struct bytes url, struct address *ret_address, struct fault *fault);
 
@@ -26,13 +29,15 @@ struct stream {
   struct buffer in, out;
   size_t in_used, out_used;             /* of them, what was consumed and what was sent */
   bool blocked;                         /* waits until the socket takes more */
+  struct secure *secure;                /* NULL: plain text */
+  bool shaking;                         /* hands, still: what is written waits */
   void (*took)(struct stream *stream);  /* there is more in stream_unread */
   void (*broke)(struct stream *stream); /* the other side or the system ended it; it is closed already */
 };
 
 void stream_init(struct stream *stream, struct loop *loop, void (*took)(struct stream *), void (*broke)(struct stream *));
 void stream_clear(struct stream *stream); /* closes it */
-/* Begins to connect; what is written meanwhile waits. False: refused at once (broke is not called). */
+/* Begins to connect; what is written meanwhile waits. False: refused at once (broke is not called). address lives on. */
 bool stream_open(struct stream *stream, const struct address *address);
 bool stream_is_open(const struct stream *stream);
 void stream_close(struct stream *stream); /* broke is not called */

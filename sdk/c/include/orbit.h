@@ -108,7 +108,7 @@ struct orbit_client_options {
   const char *url;             /* required: http://host[:port] or https://host[:port] */
   const char *token;           /* bearer token; NULL for the open routes alone (orbit_info) */
   const char *user_agent;      /* NULL: "liborbit/VERSION" */
-  const char *ca_file;         /* PEM file of the authorities to trust for https; NULL: the system's */
+  const char *ca_file;         /* PEM file of the authorities to trust for https; NULL: $ORBIT_CA_FILE, else the system's */
   uint32_t connect_timeout_ms; /* 0: 5,000 */
   uint32_t timeout_ms;         /* for a whole request and its answer; 0: 35,000 */
 };

@@ -85,7 +85,7 @@ int orbit_client_new(const struct orbit_client_options *given, struct orbit_clie
   client->base = base_make(&client->texts, &url);
   client->user_agent =
       sdk_arena_string(&client->texts, options.user_agent != NULL ? options.user_agent : "liborbit/" ORBIT_VERSION);
-  client->ca_file = sdk_arena_string(&client->texts, options.ca_file);
+  client->ca_file = sdk_arena_string(&client->texts, sdk_ca_file(options.ca_file));
   if (options.token != NULL) client->authorization = authorization_make(options.token);
   (void)pthread_mutex_init(&client->lock, NULL);
   if (client->texts.failed || (options.token != NULL && client->authorization == NULL)) {

@@ -213,6 +213,11 @@ int64_t sdk_wall_us(void) {
   return (int64_t)time.tv_sec * 1000000 + time.tv_nsec / 1000;
 }
 
+const char *sdk_ca_file(const char *given) {
+  const char *named = given != NULL ? given : getenv("ORBIT_CA_FILE");
+  return named != NULL && named[0] != '\0' ? named : NULL;
+}
+
 /* ---- Words ---- */
 
 bool sdk_is_visible_ascii(const char *text, size_t max) {

@@ -48,6 +48,9 @@ bool sdk_global_init(void);
 int64_t sdk_monotonic_ms(void);
 int64_t sdk_wall_us(void);
 
+/* The file of authorities for https and wss: what was given, else what $ORBIT_CA_FILE names, else NULL for the system's. */
+const char *sdk_ca_file(const char *given);
+
 /* Words as the server judges them. */
 bool sdk_is_visible_ascii(const char *text, size_t max); /* 1–max characters, no space */
 bool sdk_is_word(const char *text);                      /* 1–128 of [A-Za-z0-9._:/-] */

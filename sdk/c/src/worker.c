@@ -59,7 +59,7 @@ static bool texts_copy(struct orbit_worker *worker, const struct orbit_worker_op
   }
   desk->queue_ids = queue_ids;
   desk->queue_count = options->queue_count;
-  worker->ca_file = sdk_arena_string(&worker->texts, options->ca_file);
+  worker->ca_file = sdk_arena_string(&worker->texts, sdk_ca_file(options->ca_file));
   size_t size = sizeof "Bearer " + strlen(options->token);
   worker->authorization = malloc(size);
   if (worker->authorization != NULL) (void)snprintf(worker->authorization, size, "Bearer %s", options->token);
