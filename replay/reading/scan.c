@@ -146,6 +146,7 @@ static enum status header_read(struct scan *scan, uint64_t seq, struct event *re
 uint64_t scan_seq_at(struct scan *scan, int64_t time_us) {
   struct event header;
   struct bytes record;
+  header.time_us = 0;
   uint64_t low = 1, high = scan->end + 1;
   while (low < high) {
     uint64_t middle = low + (high - low) / 2, probe = middle;

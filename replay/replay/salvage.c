@@ -167,7 +167,7 @@ static int genesis_find(struct salvage *salvage, struct bytes *ret_genesis) {
 static int salvage_run(struct salvage *salvage, const struct request *request, struct fresh *out) {
   struct fault fault = {.message = ""};
   struct walker_listener listener = {.damage = damage, .context = salvage};
-  struct bytes genesis;
+  struct bytes genesis = {NULL, 0};
   enum status status = walker_open(request->cli.data, &listener, &salvage->walker, &fault);
   if (status != STATUS_OK) return tool_say(exit_cannot_run, "%s", fault.message);
   walker_facts(salvage->walker, &salvage->facts);

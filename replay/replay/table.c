@@ -68,7 +68,7 @@ int table_end(struct table *table) {
   struct buffer out;
   const char *cells[16], *at = (const char *)table->cells.data;
   size_t widths[16];
-  must(table->column_count <= 16 && !table->cells.failed);
+  must(table->column_count > 0 && table->column_count <= 16 && !table->cells.failed);
   buffer_init(&out, SIZE_MAX);
   for (unsigned i = 0; i < table->column_count; i++) widths[i] = strlen(table->columns[i]);
   for (unsigned i = 0; i < table->rows; i++, at += strlen(at) + 1)
