@@ -280,12 +280,14 @@ static void draining_refuses_new_work_and_lets_the_rest_end(void **context) {
   struct world *world = *context;
   (void)world_hello(world, 1, 1);
   (void)submit(world, 0, NULL);
+  (void)submit(world, 1, NULL);
   const struct push *assign = world_take(world, MAIL_ASSIGN, 1);
   engine_drain(world->engine);
   struct ticket ticket = {.home = &world->outbox, .command = world_submit(world, "new")};
   struct fault fault = {0};
   assert_int_equal(engine_submit(world->engine, &ticket, &fault), STATUS_UNAVAILABLE);
-  finish(world, assign);
+  finish(world, assign); /* its worker is free, and the second task waits: for the next start */
+  assert_int_equal(world_count(world, MAIL_ASSIGN, 1), 0);
 }
 
 int main(void) {
