@@ -27,10 +27,9 @@ static enum status visit(void *context, const struct event *event, struct bytes 
   const char *reason = "";
   (void)record;
   if (position_passed(fold->until, event->seq, event->time_us)) return STATUS_END;
-  if (!state_can_apply(fold->folding.state, event, &reason))
+  if (!state_fold(fold->folding.state, event, &reason))
     return fault_set(fault, STATUS_CORRUPT, NULL, "event %" PRIu64 " (%s) does not fit what is before it: %s", event->seq,
                      event_type_text(event->type), reason);
-  state_apply(fold->folding.state, event);
   fold->folding.last_seq = event->seq;
   fold->folding.last_time_us = event->time_us;
   if (event->seq % progress_every == 0) progress_at(&fold->progress, event->seq);

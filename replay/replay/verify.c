@@ -163,11 +163,10 @@ static void judge_event(void *context, const struct event *event, struct bytes r
   if (task != NULL) check_decision(verify, event, task);
   if (task != NULL && ends_something(event->type)) note_ending(verify, event, task);
   check_identity(verify, event);
-  if (!state_can_apply(verify->state, event, &reason)) {
+  if (!state_fold(verify->state, event, &reason)) {
     finding(verify, event->seq, "does not fit what is before it", reason);
     return;
   }
-  state_apply(verify->state, event);
   touch(verify, &event->stream);
   if (event->last_of_commit) check_commit(verify, event->seq);
 }

@@ -132,6 +132,11 @@ void apply_task(struct task *task, const struct event *event) {
   const char *misfit = NULL;
   bool fits = can_apply_task(task, event, &misfit);
   must(fits);
+  apply_task_judged(task, event);
+}
+
+void apply_task_judged(struct task *task, const struct event *event) {
+  must(event->prev == task->last_seq && functions[event->type] != NULL);
   functions[event->type](task, event);
   task->last_seq = event->seq;
   if (event->common.revision != task->revision) {

@@ -14,6 +14,9 @@
 bool can_apply_task(const struct task *task, const struct event *event, const char **ret_reason);
 /* Folds it. queue, application and handler indexes are left alone: they belong to the container. */
 void apply_task(struct task *task, const struct event *event);
+/* The same for an event that can_apply_task has just let pass for this very task: it is not judged a second time, and only what
+ * it leads to is asserted. */
+void apply_task_judged(struct task *task, const struct event *event);
 /* A server came up: an unfinished lease is given back its full length, counted from node.started, but not past the attempt's
  * timeout or the deadlines. */
 void apply_node_started(struct task *task, const struct event *event);

@@ -62,8 +62,7 @@ void engine_append(struct engine *engine) {
     const char *reason = "";
     event->prev = state_stream_last(engine->state, event);
     if (commit_add(&engine->commit, event) != STATUS_OK) guard_failed("commit_add", __FILE__, __LINE__, "out of memory");
-    if (!state_can_apply(engine->state, event, &reason)) guard_failed(reason, __FILE__, __LINE__, event_type_text(event->type));
-    state_apply(engine->state, event);
+    if (!state_fold(engine->state, event, &reason)) guard_failed(reason, __FILE__, __LINE__, event_type_text(event->type));
     engine->counters.events++;
     if (event->type == EVENT_application_changed ||
         (event->type >= EVENT_credential_created && event->type <= EVENT_credential_revoked))

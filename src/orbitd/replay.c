@@ -93,10 +93,9 @@ static enum status visit(void *context, const struct event *event, struct bytes 
   struct replay *replay = context;
   const char *reason = "";
   (void)record;
-  if (!state_can_apply(replay->state, event, &reason))
+  if (!state_fold(replay->state, event, &reason))
     return fault_set(fault, STATUS_CORRUPT, NULL, "event %" PRIu64 " (%s) does not fit what is before it: %s", event->seq,
                      event_type_text(event->type), reason);
-  state_apply(replay->state, event);
   if (event->seq % progress_every == 0) show_progress(replay, event->seq);
   return STATUS_OK;
 }

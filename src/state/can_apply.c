@@ -48,11 +48,12 @@ static bool can_change(const struct state *state, const struct event *event, con
   return misfit == NULL || no(ret_reason, misfit);
 }
 
-static bool can_accept(const struct state *state, const struct event *event, const char **ret_reason) {
+static bool can_accept(const struct state *state, const struct event *event, const struct footing *footing,
+                       const char **ret_reason) {
   const struct event_task_accepted *accepted = &event->body.task_accepted;
   const struct queue *queue = state_queue(state, &accepted->queue_id);
   const struct application *application = state_application(state, &accepted->application_id);
-  if (object_find(state, &event->stream) != 0 || state_task(state, &event->stream) != NULL)
+  if (footing->number != 0 || object_find(state, &event->stream) != 0)
     return no(ret_reason, "an object with this id exists already");
   if (queue == NULL || !id_equal(&queue->namespace_id, &accepted->namespace_id))
     return no(ret_reason, "its queue does not exist in its namespace");
@@ -86,10 +87,27 @@ static bool can_audit(const struct event *event, const char **ret_reason) {
   return true;
 }
 
+/* The newest event of the stream. */
+static uint64_t footing_last(const struct state *state, const struct footing *footing) {
+  if (footing->number == 0) return 0;
+  return footing->is_task ? node_at(state, footing->number)->task.last_seq : object_at(state, footing->number)->last_seq;
+}
+
+uint64_t state_stream_last(const struct state *state, const struct event *event) {
+  struct footing footing = footing_find(state, event);
+  return footing_last(state, &footing);
+}
+
 bool state_can_apply(const struct state *state, const struct event *event, const char **ret_reason) {
+  struct footing footing = footing_find(state, event);
+  return footing_fits(state, event, &footing, ret_reason);
+}
+
+bool footing_fits(const struct state *state, const struct event *event, const struct footing *footing,
+                  const char **ret_reason) {
   if (event->seq != state->last_seq + 1) return no(ret_reason, "the sequence number does not follow");
   if (event->time_us < state->last_time_us) return no(ret_reason, "the time goes back");
-  if (event->prev != state_stream_last(state, event)) return no(ret_reason, "prev is not the stream's newest event");
+  if (event->prev != footing_last(state, footing)) return no(ret_reason, "prev is not the stream's newest event");
   switch (event->type) {
     case EVENT_node_started:
     case EVENT_node_stopped:
@@ -110,13 +128,13 @@ bool state_can_apply(const struct state *state, const struct event *event, const
     case EVENT_subscription_deleted:
       return can_change(state, event, ret_reason);
     case EVENT_task_accepted:
-      return can_accept(state, event, ret_reason);
+      return can_accept(state, event, footing, ret_reason);
     default:
       break;
   }
-  const struct task *task = state_task(state, &event->stream);
-  if (event->type == EVENT_audit_recorded && object_find(state, &event->stream) != 0) return can_audit(event, ret_reason);
-  if (task == NULL) return no(ret_reason, "the task does not exist");
+  if (!footing->is_task) return can_audit(event, ret_reason);
+  if (footing->number == 0) return no(ret_reason, "the task does not exist");
+  const struct task *task = state_task_at(state, footing->number);
   if (event->type == EVENT_task_leased && !can_lease(state, task, ret_reason)) return false;
   return can_apply_task(task, event, ret_reason);
 }

@@ -14,10 +14,9 @@ static enum status fold_until(void *context, const struct event *event, struct b
   const char *reason = "";
   (void)record;
   if (event->seq > forward->until) return STATUS_END;
-  if (!state_can_apply(forward->state, event, &reason))
+  if (!state_fold(forward->state, event, &reason))
     return fault_set(fault, STATUS_CORRUPT, NULL, "event %" PRIu64 " (%s) does not fit what is before it: %s", event->seq,
                      event_type_text(event->type), reason);
-  state_apply(forward->state, event);
   return STATUS_OK;
 }
 

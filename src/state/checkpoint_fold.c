@@ -262,7 +262,7 @@ static enum status fold_task(struct checkpoint *checkpoint, const struct event *
   }
   struct task *task = &kept->row.task;
   enum task_state before = (enum task_state)task->state;
-  apply_task(task, event);
+  apply_task_judged(task, event);
   if (event->type == EVENT_attempt_result) receipt(checkpoint, &event->body.attempt_result.report_identity, event->seq);
   if (event->type == EVENT_task_leased) {
     struct kept_object *queue = kept_object_at(checkpoint, task->queue);

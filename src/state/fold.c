@@ -38,18 +38,12 @@ enum object_kind event_object_kind(enum event_type type) {
 }
 
 /* audit.recorded stands in its target's stream, whatever that is. */
-static bool stream_is_task(const struct state *state, const struct event *event) {
-  if (event->type != EVENT_audit_recorded) return event_object_kind(event->type) == OBJECT_TASK;
-  return object_find(state, &event->stream) == 0;
-}
-
-uint64_t state_stream_last(const struct state *state, const struct event *event) {
-  if (stream_is_task(state, event)) {
-    const struct task *task = state_task(state, &event->stream);
-    return task != NULL ? task->last_seq : 0;
-  }
-  uint32_t number = object_find(state, &event->stream);
-  return number != 0 ? object_at(state, number)->last_seq : 0;
+struct footing footing_find(const struct state *state, const struct event *event) {
+  struct footing footing = {.is_task = event_object_kind(event->type) == OBJECT_TASK};
+  if (!footing.is_task) footing.number = object_find(state, &event->stream);
+  if (event->type == EVENT_audit_recorded && footing.number == 0) footing.is_task = true;
+  if (footing.is_task) footing.number = state_task_number(state, &event->stream);
+  return footing;
 }
 
 /* ---- objects that are no tasks ---- */
@@ -85,8 +79,7 @@ static void give_leases_back(struct state *state, const struct event *event) {
   }
 }
 
-static void fold_object(struct state *state, const struct event *event) {
-  uint32_t number = object_find(state, &event->stream);
+static void fold_object(struct state *state, const struct event *event, uint32_t number) {
   enum object_kind kind = event_object_kind(event->type);
   if (number == 0) number = object_add(state, &event->stream, kind);
   struct object *object = object_at(state, number);
@@ -147,12 +140,12 @@ static void count_task(struct state *state, const struct task *task, enum task_s
   }
 }
 
-static void fold_task(struct state *state, const struct event *event) {
-  uint32_t number = event->type == EVENT_task_accepted ? task_add(state, event) : state_task_number(state, &event->stream);
-  must(number != 0);
+/* number: of the task; 0 for one that is accepted here. */
+static void fold_task(struct state *state, const struct event *event, uint32_t number) {
+  if (event->type == EVENT_task_accepted) number = task_add(state, event);
   struct task_node *node = node_at(state, number);
   enum task_state before = (enum task_state)node->task.state;
-  apply_task(&node->task, event);
+  apply_task_judged(&node->task, event);
   if (event->type == EVENT_attempt_result) receipt_add(state, &event->body.attempt_result.report_identity, event->seq);
   if (event->type == EVENT_task_leased) {
     struct queue *queue = state_queue_of(state, &node->task);
@@ -166,16 +159,37 @@ static void fold_task(struct state *state, const struct event *event) {
   ready_follow(state, number, before, event->time_us);
 }
 
-static void fold_audit(struct state *state, const struct event *event) {
-  object_at(state, object_find(state, &event->stream))->last_seq = event->seq;
+static void fold_audit(struct state *state, const struct event *event, uint32_t number) {
+  object_at(state, number)->last_seq = event->seq;
   listing_audit(state, event->seq);
 }
 
-void state_apply(struct state *state, const struct event *event) {
-  if (stream_is_task(state, event)) fold_task(state, event);
-  else if (event->type == EVENT_audit_recorded) fold_audit(state, event);
-  else fold_object(state, event);
+/* The event was judged. */
+static void fold(struct state *state, const struct event *event, const struct footing *footing) {
+  if (footing->is_task) fold_task(state, event, footing->number);
+  else if (event->type == EVENT_audit_recorded) fold_audit(state, event, footing->number);
+  else fold_object(state, event, footing->number);
   receipt_add(state, &event->common.identity, event->seq);
   state->last_seq = event->seq;
   state->last_time_us = event->time_us;
+}
+
+void state_apply(struct state *state, const struct event *event) {
+  static const struct task nothing;
+  struct footing footing = footing_find(state, event);
+  const char *misfit = "";
+  bool accepts = event->type == EVENT_task_accepted;
+  if (footing.is_task) {
+    must((footing.number == 0) == accepts);
+    bool fits = can_apply_task(accepts ? &nothing : state_task_at(state, footing.number), event, &misfit);
+    must(fits);
+  }
+  fold(state, event, &footing);
+}
+
+bool state_fold(struct state *state, const struct event *event, const char **ret_reason) {
+  struct footing footing = footing_find(state, event);
+  if (!footing_fits(state, event, &footing, ret_reason)) return false;
+  fold(state, event, &footing);
+  return true;
 }

@@ -123,6 +123,15 @@ const char *subscription_misfit(const struct state *state, const struct event *e
 /* What is wrong with names or counts; NULL: nothing. For state_check. */
 const char *subscription_disorder(const struct state *state);
 
+/* What an event's stream is, looked up once for judging and folding it. Holds until the next fold. */
+struct footing {
+  bool is_task;
+  uint32_t number; /* of the task or the object; 0: there is none yet */
+};
+struct footing footing_find(const struct state *state, const struct event *event);
+/* can_apply.c: as state_can_apply. */
+bool footing_fits(const struct state *state, const struct event *event, const struct footing *footing, const char **ret_reason);
+
 /* ready.c: after a task's state changed, its places in timers, ready order, key slot and instance follow. */
 void ready_attach(struct state *state, uint32_t number, const struct event_task_accepted *accepted);
 /* A task that comes from a checkpoint takes all its places at once, as they are at this time; bucket is its bucket while it is

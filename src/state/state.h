@@ -26,6 +26,8 @@ uint64_t state_stream_last(const struct state *state, const struct event *event)
 bool state_can_apply(const struct state *state, const struct event *event, const char **ret_reason);
 /* Folds the event, which must fit. Copies what it keeps. */
 void state_apply(struct state *state, const struct event *event);
+/* Both in one, which is quicker: judges the event, and folds it when it fits; else false, and nothing has changed. */
+bool state_fold(struct state *state, const struct event *event, const char **ret_reason);
 uint64_t state_last_seq(const struct state *state);
 
 /* ---- Looking up. Pointers live until the next fold. NULL: none. ---- */
