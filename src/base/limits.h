@@ -126,6 +126,10 @@ enum {
   log_readers_max = 254,                    /* reader slots, over all processes */
   log_replay_chunk_events = 4096,           /* a snapshot of replay is let go after so many records … */
   log_replay_chunk_bytes = 4 * 1024 * 1024, /* … or bytes */
+  replay_ahead_events = 512,                /* decoded and not yet visited, where replay reads ahead … */
+  replay_ahead_batch_events = 64,           /* … handed over so many at a time */
+  replay_glance_far_events = 24,            /* before its visit an event's places in memory are asked for … */
+  replay_glance_near_events = 8,            /* … and then what is found there */
   log_reserve_chunk_bytes = 1024 * 1024,    /* zeroes written between two commits while there is room enough */
   log_zero_piece_bytes = 256 * 1024,        /* zeroes handed to one write */
 
@@ -165,6 +169,9 @@ static_assert(json_linear_keys_max < 64, "quadratic work is bounded");
 static_assert(http_batch_body_bytes_max <= json_text_bytes_max, "every body can be parsed");
 static_assert(json_tokens_kept_max <= json_tokens_max, "what is kept is part of what may be made");
 static_assert((cursor_position_bytes_max + identity_bytes) * 4 / 3 + 4 <= cursor_chars_max, "a cursor fits its characters");
+static_assert(replay_ahead_events % replay_ahead_batch_events == 0 && replay_ahead_events > replay_ahead_batch_events,
+              "a reader ahead always has room for a whole batch");
+static_assert(replay_glance_near_events < replay_glance_far_events, "near comes after far");
 static_assert(log_reserve_chunk_bytes % log_zero_piece_bytes == 0, "a chunk of zeroes is whole pieces");
 static_assert(http_target_bytes_max + http_header_bytes_max < http_memory_bytes, "what is allowed is judged by us");
 static_assert(http_page_bytes + 3 * document_bytes_max < http_answer_bytes_max, "a page and one more item fit an answer");

@@ -89,6 +89,16 @@ enum status log_file_inspect(const struct journal *journal, struct fault *fault)
 /* NOT_FOUND, PERMISSION_DENIED: the directory cannot be used by this user. */
 enum status directory_inspect(const char *path, bool writable, struct fault *fault);
 
+/* replay.c: where the events of a replay go. */
+struct replay_sink {
+  journal_visit *visit;
+  /* Called before the spans of all events up to here die; NULL: nobody has kept them. Anything but OK ends the replay. */
+  enum status (*settle)(void *context);
+  void *context;
+};
+enum status replay_run(struct journal *journal, uint64_t after_seq, uint64_t previous_chain, const struct replay_sink *sink,
+                       struct fault *fault);
+
 /* The key of an event. */
 static inline MDB_val seq_key(uint64_t *seq) { return (MDB_val){sizeof *seq, seq}; }
 /* The key of an entry of `meta`. */

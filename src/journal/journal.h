@@ -112,6 +112,14 @@ typedef enum status journal_visit(void *context, const struct event *event, stru
  * FOREIGN: fault names the seq and what is wrong. */
 enum status journal_replay(struct journal *journal, uint64_t after_seq, uint64_t previous_chain, journal_visit *visit,
                            void *context, struct fault *fault);
+/* Told of events that will be visited soon, in order: first far, some way before its visit, then near, shortly before it. For
+ * asking memory to come closer; the event's spans are good. */
+typedef void journal_glance(void *context, const struct event *event, bool near);
+/* As journal_replay to the last word of each fault, with a thread of its own that reads, checks and decodes a bounded number of
+ * events ahead; visit and glance (NULL: none) are called on the caller's thread. Meanwhile journal_progress_seq runs ahead of
+ * the visits. Where no thread can be had, it is journal_replay. */
+enum status journal_replay_ahead(struct journal *journal, uint64_t after_seq, uint64_t previous_chain, journal_visit *visit,
+                                 journal_glance *glance, void *context, struct fault *fault);
 /* The last seq that replay read soundly: async-signal-safe, for the handler of damaged pages. */
 uint64_t journal_progress_seq(void);
 

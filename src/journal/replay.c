@@ -18,8 +18,7 @@ struct replay {
   MDB_txn *txn;
   MDB_cursor *cursor;
   struct event_decoder *decoder;
-  journal_visit *visit;
-  void *context;
+  struct replay_sink sink;
   struct fault *fault;
   uint64_t end;       /* the last seq at the start; what is committed later is not visited */
   struct judge judge; /* stands behind the last event that was visited */
@@ -66,7 +65,7 @@ static enum status record_visit(struct replay *replay, struct bytes record) {
   wrong = judge_order(&replay->judge, &event);
   if (wrong != NULL) return damage(replay, STATUS_CORRUPT, seq, wrong);
   atomic_store_explicit(&progress, seq, memory_order_relaxed);
-  status = replay->visit(replay->context, &event, record, replay->fault);
+  status = replay->sink.visit(replay->sink.context, &event, record, replay->fault);
   judge_take(&replay->judge, &event);
   return status;
 }
@@ -135,19 +134,31 @@ static enum status replay_begin(struct replay *replay) {
   return STATUS_OK;
 }
 
-enum status journal_replay(struct journal *journal, uint64_t after_seq, uint64_t previous_chain, journal_visit *visit,
-                           void *context, struct fault *fault) {
+static enum status settle(const struct replay *replay) {
+  return replay->sink.settle != NULL ? replay->sink.settle(replay->sink.context) : STATUS_OK;
+}
+
+enum status replay_run(struct journal *journal, uint64_t after_seq, uint64_t previous_chain, const struct replay_sink *sink,
+                       struct fault *fault) {
   cleanup(replay_clear) struct replay replay = {
-      .journal = journal, .decoder = event_decoder_new(), .visit = visit, .context = context, .fault = fault};
+      .journal = journal, .decoder = event_decoder_new(), .sink = *sink, .fault = fault};
   judge_begin(&replay.judge, journal_genesis(journal));
   atomic_store_explicit(&progress, after_seq, memory_order_relaxed);
   enum status status = replay_begin(&replay);
   if (status == STATUS_OK && after_seq != 0) status = position_take(&replay, after_seq, previous_chain);
   while (status == STATUS_OK && replay.judge.seq < replay.end) {
     status = chunk_visit(&replay);
+    if (status == STATUS_OK && replay.judge.seq < replay.end) status = settle(&replay);
     if (status == STATUS_OK && replay.judge.seq < replay.end) status = snapshot_renew(&replay);
   }
   if (status == STATUS_OK && !replay.judge.last_of_commit)
     status = damage(&replay, STATUS_CORRUPT, replay.judge.seq, "the rest of its commit is missing");
-  return status;
+  enum status settled = settle(&replay);
+  return status != STATUS_OK ? status : settled;
+}
+
+enum status journal_replay(struct journal *journal, uint64_t after_seq, uint64_t previous_chain, journal_visit *visit,
+                           void *context, struct fault *fault) {
+  struct replay_sink sink = {.visit = visit, .context = context};
+  return replay_run(journal, after_seq, previous_chain, &sink, fault);
 }

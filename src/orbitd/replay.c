@@ -100,11 +100,16 @@ static enum status visit(void *context, const struct event *event, struct bytes 
   return STATUS_OK;
 }
 
+static void glance(void *context, const struct event *event, bool near) {
+  const struct replay *replay = context;
+  state_glance(replay->state, event, near);
+}
+
 static enum status fold_rest(struct replay *replay, struct journal *journal, struct checkpoint_position from,
                              struct fault *fault) {
   replay->from = from.seq;
   replay->started_us = clock_monotonic_us();
-  enum status status = journal_replay(journal, from.seq, from.chain, visit, replay, fault);
+  enum status status = journal_replay_ahead(journal, from.seq, from.chain, visit, glance, replay, fault);
   if (replay->terminal && replay->shown_us != 0) (void)fputs("\r\033[K", stderr);
   return status == STATUS_OK ? state_check(replay->state, fault) : status;
 }

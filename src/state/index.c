@@ -92,6 +92,11 @@ void index_prefetch(const struct index *index, uint64_t key) {
   if (index->now.slots != NULL) __builtin_prefetch(&index->now.slots[slot_of(&index->now, key)], 1);
 }
 
+void index_prefetch_find(const struct index *index, uint64_t key) {
+  if (index->now.slots != NULL) __builtin_prefetch(&index->now.slots[slot_of(&index->now, key)]);
+  if (index->old.slots != NULL) __builtin_prefetch(&index->old.slots[slot_of(&index->old, key)]);
+}
+
 void index_add(struct index *index, uint64_t key, uint64_t value) {
   must(value != 0 && value <= index_value_max);
   make_room(index);

@@ -43,6 +43,8 @@ void index_clear(struct index *index);
 void index_reserve(struct index *index, uint64_t count);
 /* Asks the processor to fetch where this key will be added: for long runs of additions. */
 void index_prefetch(const struct index *index, uint64_t key);
+/* The same for where this key will be looked up. */
+void index_prefetch_find(const struct index *index, uint64_t key);
 void index_add(struct index *index, uint64_t key, uint64_t value); /* value 1–index_value_max */
 /* Removes the entry with this key and value; it must be there. */
 void index_remove(struct index *index, uint64_t key, uint64_t value);

@@ -28,6 +28,9 @@ bool state_can_apply(const struct state *state, const struct event *event, const
 void state_apply(struct state *state, const struct event *event);
 /* Both in one, which is quicker: judges the event, and folds it when it fits; else false, and nothing has changed. */
 bool state_fold(struct state *state, const struct event *event, const char **ret_reason);
+/* Asks the processor to fetch what folding this event will touch, where many follow one another: its places in the indexes some
+ * way before its turn, and then, near it, the task that is found there. Changes nothing, and is never needed. */
+void state_glance(const struct state *state, const struct event *event, bool near);
 uint64_t state_last_seq(const struct state *state);
 
 /* ---- Looking up. Pointers live until the next fold. NULL: none. ---- */

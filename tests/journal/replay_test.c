@@ -1,4 +1,5 @@
-/* Replay: every event once and in order, and each kind of damage named with its seq before anything behind it is visited. */
+/* Replay: every event once and in order, and each kind of damage named with its seq before anything behind it is visited; the
+ * same, in everything, with a reader ahead. */
 #include <endian.h>
 #include <stddef.h>
 
@@ -8,6 +9,8 @@ struct seen {
   uint64_t count, last_seq, chain;
   uint64_t stop_at;     /* 0: never */
   struct journal *grow; /* gets a commit at the first event */
+  bool ahead;           /* a reader may be so far ahead … */
+  uint64_t far, near;   /* … and these were glanced at */
 };
 
 static enum status visit(void *context, const struct event *event, struct bytes record, struct fault *fault) {
@@ -18,7 +21,13 @@ static enum status visit(void *context, const struct event *event, struct bytes 
   assert_true(record.size > record_header_bytes);
   assert_true(event->body.node_started.version.data > record.data);
   assert_true(event->body.node_started.version.data <= record.data + record.size);
-  assert_true(journal_progress_seq() == event->seq);
+  uint64_t read = journal_progress_seq();
+  if (!seen->ahead) assert_true(read == event->seq);
+  else assert_in_range(read, event->seq, event->seq + replay_ahead_events);
+  if (seen->far != 0) {
+    assert_in_range(seen->near, event->seq, event->seq + replay_glance_near_events);
+    assert_in_range(seen->far, event->seq, event->seq + replay_glance_far_events);
+  }
   seen->count++;
   seen->last_seq = event->seq;
   seen->chain = event->chain;
@@ -28,9 +37,36 @@ static enum status visit(void *context, const struct event *event, struct bytes 
   return STATUS_OK;
 }
 
+/* Each event is glanced at once from far and once from near, in order, before its visit. */
+static void glance(void *context, const struct event *event, bool near) {
+  struct seen *seen = context;
+  uint64_t *last = near ? &seen->near : &seen->far, before = *last != 0 ? *last : seen->last_seq;
+  assert_int_equal(event->seq, before + 1);
+  assert_int_equal(event->common.revision, event->seq);
+  if (near) assert_true(event->seq <= seen->far);
+  *last = event->seq;
+}
+
+static void same_ahead(struct journal *journal, uint64_t after, uint64_t chain, bool glances, const struct seen *expected,
+                       enum status status, const struct fault *says) {
+  struct seen seen = {.last_seq = after, .stop_at = expected->stop_at, .ahead = true};
+  struct fault fault = {.message = ""};
+  enum status got = journal_replay_ahead(journal, after, chain, visit, glances ? glance : NULL, &seen, &fault);
+  assert_int_equal(got, status);
+  assert_string_equal(fault.message, status == STATUS_OK ? "" : says->message);
+  assert_int_equal(seen.count, expected->count);
+  assert_int_equal(seen.last_seq, expected->last_seq);
+  assert_int_equal(seen.chain, expected->chain);
+}
+
 static enum status replay(struct journal *journal, uint64_t after, uint64_t chain, struct seen *ret_seen, struct fault *fault) {
+  bool grows = ret_seen->grow != NULL;
   *ret_seen = (struct seen){.last_seq = after, .stop_at = ret_seen->stop_at, .grow = ret_seen->grow};
-  return journal_replay(journal, after, chain, visit, ret_seen, fault);
+  enum status status = journal_replay(journal, after, chain, visit, ret_seen, fault);
+  if (grows) return status;
+  same_ahead(journal, after, chain, false, ret_seen, status, fault);
+  same_ahead(journal, after, chain, true, ret_seen, status, fault);
+  return status;
 }
 
 static void test_all(void **state) {
@@ -96,6 +132,23 @@ static void test_visitor_stops(void **state) {
   assert_int_equal(replay(journal, 0, 0, &seen, &fault), STATUS_OK);
   assert_int_equal(seen.count, 20);
   assert_int_equal(journal_last_seq(journal), 23);
+  journal_close(journal, false);
+  test_directory_remove(top);
+}
+
+/* The ring's edges, a chunk's, and the end; and a reader that has read all long before. */
+static void test_visitor_stops_a_reader_ahead(void **state) {
+  static const uint64_t stops[] = {1, 2, 63, 64, 65, 448, 449, 511, 512, 513, 1024, 4095, 4096, 4097, 4160, 9999, 10000, 0};
+  (void)state;
+  char *top = test_directory_make();
+  struct journal *journal = fixture_create(path_of(top, "data").text);
+  fixture_commit(journal, 10000, 10);
+  for (size_t i = 0; i < sizeof stops / sizeof stops[0]; i++) {
+    struct seen seen = {.stop_at = stops[i]};
+    struct fault fault = {.message = ""};
+    assert_int_equal(replay(journal, 0, 0, &seen, &fault), stops[i] != 0 ? STATUS_STATE_CONFLICT : STATUS_OK);
+    assert_int_equal(seen.count, stops[i] != 0 ? stops[i] : 10000);
+  }
   journal_close(journal, false);
   test_directory_remove(top);
 }
@@ -340,8 +393,8 @@ static void test_gap_before_checkpoint(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_all),     cmocka_unit_test(test_visitor_stops),         cmocka_unit_test(test_damage),
-      cmocka_unit_test(test_any_bit), cmocka_unit_test(test_gap_before_checkpoint),
+      cmocka_unit_test(test_all),    cmocka_unit_test(test_visitor_stops), cmocka_unit_test(test_visitor_stops_a_reader_ahead),
+      cmocka_unit_test(test_damage), cmocka_unit_test(test_any_bit),       cmocka_unit_test(test_gap_before_checkpoint),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
