@@ -25,7 +25,7 @@ struct request {
   regex_t pattern;    /* of grep */
   bool follow, reverse, payload, all;
   bool has_lines;
-  uint64_t lines;
+  uint64_t lines; /* UINT64_MAX: all */
 };
 
 typedef int subcommand(const struct request *request);

@@ -111,7 +111,7 @@ static void print_log(struct printing *printing) {
     has_lines = true;
     lines = follow_lines_default;
   }
-  if (has_lines && !request->reverse) first = find_tail(printing, first, last, lines);
+  if (has_lines && lines != UINT64_MAX && !request->reverse) first = find_tail(printing, first, last, lines);
   printing->limit = has_lines && request->reverse ? lines : UINT64_MAX;
   if (request->cli.output == OUTPUT_CSV) line_csv_head(&printing->out.text);
   if (request->cli.output == OUTPUT_JSON) buffer_append_char(&printing->out.text, '[');

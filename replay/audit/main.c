@@ -87,11 +87,13 @@ static void take_type(struct argp_state *state, const char *text, struct request
 
 static void take_lines(struct argp_state *state, const char *text, struct request *request) {
   char *end;
+  request->has_lines = true;
+  request->lines = UINT64_MAX;
+  if (strcmp(text, "all") == 0) return;
   errno = 0;
-  request->has_lines = strcmp(text, "all") != 0;
-  request->lines = request->has_lines ? strtoull(text, &end, 10) : 0;
-  if (request->has_lines && (errno != 0 || text[0] < '0' || text[0] > '9' || *end != 0))
-    argp_error(state, "--lines: \"%s\" is no number", text);
+  request->lines = strtoull(text, &end, 10);
+  if (errno != 0 || text[0] < '0' || text[0] > '9' || *end != 0)
+    argp_error(state, "--lines: \"%s\" is neither a number nor \"all\"", text);
 }
 
 static void take_pattern(struct argp_state *state, const char *text, struct request *request) {

@@ -16,7 +16,7 @@
 void journal_growth(struct journal *journal, struct journal_growth *ret_growth) {
   MDB_txn *txn = NULL;
   MDB_stat stat = {.ms_depth = 4};
-  if (mdb_txn_begin(journal->env, NULL, MDB_RDONLY, &txn) == 0) {
+  if (journal_read_begin(journal->env, &txn) == 0) {
     (void)mdb_stat(txn, journal->events, &stat);
     mdb_txn_abort(txn);
   }

@@ -59,6 +59,8 @@ enum status journal_error(int code);
 enum status journal_fault(struct fault *fault, int code, const char *path, const char *doing);
 /* Opens an environment of at most map_bytes (0: as the file says) in directory. An LMDB code. */
 int journal_env_open(const char *directory, uint64_t map_bytes, unsigned flags, MDB_env **ret_env);
+/* Begins a reading transaction; when all places are taken, those of dead processes are freed first. An LMDB code. */
+int journal_read_begin(MDB_env *env, MDB_txn **ret_txn);
 /* Reads how far LMDB uses the file. */
 void journal_measure(struct journal *journal);
 

@@ -87,7 +87,7 @@ void journal_stats(const struct journal *journal, struct journal_stats *ret_stat
 /* ---- Reading: any thread, each with a reader of its own ---- */
 
 struct journal_reader;
-/* NO_MEMORY, or UNAVAILABLE when all reader slots are taken. */
+/* NO_MEMORY, or UNAVAILABLE when all reader slots are taken, those of dead processes apart. */
 enum status journal_reader_new(struct journal *journal, struct journal_reader **ret_reader);
 void journal_reader_free(struct journal_reader *reader);
 /* Takes a fresh snapshot: sees every commit that was durable before the call. Spans of the older snapshot die. */
@@ -99,7 +99,8 @@ enum status journal_reader_get(struct journal_reader *reader, uint64_t seq, stru
 /* The last seq that this snapshot sees. */
 uint64_t journal_reader_last_seq(struct journal_reader *reader);
 
-/* Frees reader slots of dead processes. Call at start and now and then. */
+/* Frees reader slots of dead processes, and so the pages that they pin: a reader that was killed with a snapshot in hand would
+ * make the file grow with every commit. Call at start and every second or so; any thread. */
 void journal_reap_readers(struct journal *journal);
 
 /* ---- Replay ---- */

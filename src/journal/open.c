@@ -195,7 +195,7 @@ static enum status contents_read(struct journal *journal, MDB_txn *txn, struct f
 static enum status log_attach(struct journal *journal, unsigned flags, struct fault *fault) {
   MDB_txn *txn = NULL;
   int code = journal_env_open(journal->log_path, journal->map_bytes, flags, &journal->env);
-  if (code == 0) code = mdb_txn_begin(journal->env, NULL, MDB_RDONLY, &txn);
+  if (code == 0) code = journal_read_begin(journal->env, &txn);
   if (code != 0) return journal_fault(fault, code, journal->log_path, "cannot open it");
   enum status status = contents_read(journal, txn, fault);
   if (status != STATUS_OK) {

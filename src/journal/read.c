@@ -28,11 +28,18 @@ static enum status end_find(struct journal_reader *reader) {
   return STATUS_OK;
 }
 
+int journal_read_begin(MDB_env *env, MDB_txn **ret_txn) {
+  int dead = 0, code = mdb_txn_begin(env, NULL, MDB_RDONLY, ret_txn);
+  if (code != MDB_READERS_FULL) return code;
+  (void)mdb_reader_check(env, &dead);
+  return dead != 0 ? mdb_txn_begin(env, NULL, MDB_RDONLY, ret_txn) : code;
+}
+
 enum status journal_reader_new(struct journal *journal, struct journal_reader **ret_reader) {
   struct journal_reader *reader = calloc(1, sizeof *reader);
   if (reader == NULL) return STATUS_NO_MEMORY;
   reader->journal = journal;
-  int code = mdb_txn_begin(journal->env, NULL, MDB_RDONLY, &reader->txn);
+  int code = journal_read_begin(journal->env, &reader->txn);
   if (code == 0) code = mdb_cursor_open(reader->txn, journal->events, &reader->cursor);
   enum status status = code != 0 ? journal_error(code) : end_find(reader);
   if (status != STATUS_OK) {

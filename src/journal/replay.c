@@ -123,7 +123,7 @@ static enum status position_take(struct replay *replay, uint64_t after_seq, uint
 
 static enum status replay_begin(struct replay *replay) {
   MDB_val key, value;
-  int code = mdb_txn_begin(replay->journal->env, NULL, MDB_RDONLY, &replay->txn);
+  int code = journal_read_begin(replay->journal->env, &replay->txn);
   if (code == 0) code = mdb_cursor_open(replay->txn, replay->journal->events, &replay->cursor);
   if (code == 0) code = mdb_cursor_get(replay->cursor, &key, &value, MDB_LAST);
   if (code == MDB_NOTFOUND) return STATUS_OK;

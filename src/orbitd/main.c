@@ -117,6 +117,19 @@ static unsigned http_threads(const struct config *config) {
   return cores > 2 ? (unsigned)cores - 1 : 1;
 }
 
+/* The engine cannot do without a reader of its own; programs beside the server may have taken all there are. */
+static enum status judge_readers(struct journal *journal, struct fault *fault) {
+  struct journal_reader *reader;
+  journal_reap_readers(journal);
+  if (journal_reader_new(journal, &reader) != STATUS_OK)
+    return fault_set(fault, STATUS_UNAVAILABLE, NULL,
+                     "all %d places for readers of the log are taken by other programs: end some of them (fuser -v "
+                     "DATA/log/lock.mdb names them)",
+                     log_readers_max);
+  journal_reader_free(reader);
+  return STATUS_OK;
+}
+
 static enum status start(struct server *server, struct fault *fault) {
   struct edge *edge = &server->edge;
   struct journal_options options = {.map_bytes = server->config.map_size};
@@ -127,7 +140,7 @@ static enum status start(struct server *server, struct fault *fault) {
   if (status == STATUS_OK) status = judge_clock(server, fault);
   if (status != STATUS_OK) return status;
   edge->node_id = journal_node_id(edge->journal);
-  journal_reap_readers(edge->journal);
+  if ((status = judge_readers(edge->journal, fault)) != STATUS_OK) return status;
   if ((status = http_start(edge, server->http_fd, http_threads(&server->config), &server->http, fault)) != STATUS_OK)
     return status;
   const char *checkpoint_of = server->config.checkpoint ? server->config.data : NULL;
@@ -186,6 +199,20 @@ static int cannot_run(const struct server *server, const struct fault *fault) {
   return exit_cannot_run;
 }
 
+/* A snapshot of a dead reader costs pages with every commit until its place is freed. */
+enum { reap_interval_ms = 1000 };
+
+/* Waits for a signal to stop. Meanwhile programs that read the log may be killed, and SIGHUP may ask for a reload. */
+static int wait_for_stop(struct server *server, const sigset_t *signals) {
+  const struct timespec interval = {.tv_sec = reap_interval_ms / 1000, .tv_nsec = reap_interval_ms % 1000 * 1000000L};
+  for (;;) {
+    int number = sigtimedwait(signals, NULL, &interval);
+    if (number == SIGHUP) reload(server);
+    else if (number > 0) return number;
+    journal_reap_readers(server->edge.journal);
+  }
+}
+
 int main(int argc, char **argv) {
   static struct server server = {.http_fd = -1, .worker_fd = -1};
   struct fault fault = {0};
@@ -215,7 +242,6 @@ int main(int argc, char **argv) {
   if (start(&server, &fault) != STATUS_OK) return cannot_run(&server, &fault);
   if (server.edge.tls != NULL) log_certificate(&server, "certificate in use");
   announce(&server);
-  while (sigwait(&signals, &signal_number) != 0 || signal_number == SIGHUP)
-    if (signal_number == SIGHUP) reload(&server);
+  signal_number = wait_for_stop(&server, &signals);
   return stop(&server, signal_number == SIGTERM ? "SIGTERM" : "SIGINT", &fault) == STATUS_OK ? 0 : cannot_run(&server, &fault);
 }
