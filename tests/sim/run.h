@@ -5,7 +5,10 @@
 
 #include "sim/sim.h"
 
-/* Runs the episode in a child. True: nothing was wrong; else *ret_result says what. */
+/* Runs the episodes in a child, one behind the other, until one fails: processes cost more than episodes. Returns how many went
+ * well; results of those and of the one that failed are filled. */
+uint32_t run_together(const struct episode *episodes, uint32_t count, struct episode_result *ret_results);
+/* One alone. True: nothing was wrong; else *ret_result says what. */
 bool run_apart(const struct episode *episode, struct episode_result *ret_result);
 
 struct shrunk {
