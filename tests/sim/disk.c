@@ -22,7 +22,7 @@ struct disk {
   bool poisoned;
   enum fate fate;
   uint64_t random;
-  bool fate_came;
+  enum fate came; /* the last that came true since one was set */
   enum room room;
   uint64_t commits;
 };
@@ -55,9 +55,9 @@ void disk_set_fate(struct journal *journal, enum fate fate, uint64_t random) {
   struct disk *disk = disk_of(journal);
   disk->fate = fate;
   disk->random = random;
-  disk->fate_came = false;
+  disk->came = FATE_GOOD;
 }
-bool disk_fate_came(const struct journal *journal) { return disk_of(journal)->fate_came; }
+enum fate disk_fate_came(const struct journal *journal) { return disk_of(journal)->came; }
 void disk_set_room(struct journal *journal, enum room room) { disk_of(journal)->room = room; }
 enum room disk_room(const struct journal *journal) { return disk_of(journal)->room; }
 uint64_t disk_count(const struct journal *journal) { return disk_of(journal)->count; }
@@ -149,7 +149,7 @@ enum status journal_commit(struct journal *journal, struct commit *commit, struc
   uint64_t chain = commit_seal(commit, disk->last_chain);
   enum fate fate = disk->fate;
   disk->fate = FATE_GOOD;
-  disk->fate_came = disk->fate_came || fate != FATE_GOOD;
+  if (fate != FATE_GOOD) disk->came = fate;
   if (fate == FATE_LOST || fate == FATE_SYNC_LOST) return die(disk, fault);
   if (fate == FATE_TORN) {
     put(disk, commit, disk->random % commit->records.size);
@@ -168,7 +168,8 @@ enum status journal_reserve(struct journal *journal, uint64_t bytes) {
   struct disk *disk = disk_of(journal);
   (void)bytes;
   if (disk->fate == FATE_EXTEND) {
-    disk->poisoned = disk->fate_came = true;
+    disk->poisoned = true;
+    disk->came = disk->fate;
     disk->fate = FATE_GOOD;
   }
   if (disk->poisoned) return STATUS_IO_ERROR;

@@ -27,7 +27,8 @@ void disk_free(struct journal *disk);
  * nothing. */
 const char *disk_open(struct journal *disk);
 void disk_set_fate(struct journal *disk, enum fate fate, uint64_t random);
-bool disk_fate_came(const struct journal *disk); /* the fate that was set has come true */
+/* The fate that was set, once it has come true; GOOD until then. */
+enum fate disk_fate_came(const struct journal *disk);
 void disk_set_room(struct journal *disk, enum room room);
 enum room disk_room(const struct journal *disk);
 /* The record of seq, 1 … disk_count: valid until the next commit. */

@@ -36,12 +36,14 @@ void step_crash(struct sim *sim) {
 
 /* The next commit does not go well. */
 void step_break(struct sim *sim) {
+  disk_set_fate(sim->disk, (enum fate)(1 + sim_roll(sim, FATE_COUNT - 1)), sim_roll(sim, UINT64_MAX));
+}
+
+void sim_count_fate(struct sim *sim) {
   static const enum fault_kind counted[FATE_COUNT] = {
       [FATE_LOST] = FAULT_LOST_WRITE,       [FATE_TORN] = FAULT_TORN_COMMIT,      [FATE_KEPT] = FAULT_LOST_ANSWER,
       [FATE_SYNC_LOST] = FAULT_FAILED_SYNC, [FATE_SYNC_KEPT] = FAULT_FAILED_SYNC, [FATE_EXTEND] = FAULT_BROKEN_DISK};
-  enum fate fate = (enum fate)(1 + sim_roll(sim, FATE_COUNT - 1));
-  disk_set_fate(sim->disk, fate, sim_roll(sim, UINT64_MAX));
-  sim->counts.faults[counted[fate]]++;
+  sim->counts.faults[counted[disk_fate_came(sim->disk)]]++;
 }
 
 void step_disk(struct sim *sim) {

@@ -153,25 +153,6 @@ static void read_start(struct sim *sim) {
   else model_restart(&sim->model, event);
 }
 
-static void come_up(struct sim *sim) {
-  struct engine_options options = {.id_seed = sim->seed + ++sim->lives * UINT64_C(0x2545F4914F6CDD1D), .version = "sim"};
-  struct fault fault = {0};
-  const char *wrong = disk_open(sim->disk);
-  if (wrong != NULL) model_complain(&sim->model, "the log is damaged after a crash: %s", wrong);
-  struct state *state = folded(sim);
-  if (state == NULL) return;
-  clock_init(&sim->clock, sim->wall_us, sim->monotonic_us, journal_last_time_us(sim->disk));
-  sim->now_us = clock_read(&sim->clock, sim->wall_us, sim->monotonic_us);
-  sim->engine = engine_new(sim->disk, state, &options);
-  sim_compare_all(sim); /* what was acknowledged is there, and nothing else */
-  disk_set_fate(sim->disk, FATE_GOOD, 0);
-  if (engine_start(sim->engine, sim->now_us, &fault) != STATUS_OK)
-    model_complain(&sim->model, "the server does not start: %s", fault.message);
-  sim->next_us = sim->now_us;
-  sim->busy = true;
-  read_start(sim);
-}
-
 void sim_go_down(struct sim *sim) {
   if (sim->engine == NULL) return;
   /* Mail that did not leave goes with the process; tickets are the simulator's. */
@@ -182,6 +163,42 @@ void sim_go_down(struct sim *sim) {
     }
   engine_free(sim->engine);
   sim->engine = NULL;
+}
+
+/* One try. False: the process ended in it. */
+static bool come_up(struct sim *sim, enum fate fate) {
+  struct engine_options options = {.id_seed = sim->seed + ++sim->lives * UINT64_C(0x2545F4914F6CDD1D), .version = "sim"};
+  struct fault fault = {0};
+  const char *wrong = disk_open(sim->disk);
+  if (wrong != NULL) model_complain(&sim->model, "the log is damaged after a crash: %s", wrong);
+  struct state *state = folded(sim);
+  if (state == NULL) return false;
+  clock_init(&sim->clock, sim->wall_us, sim->monotonic_us, journal_last_time_us(sim->disk));
+  sim->now_us = clock_read(&sim->clock, sim->wall_us, sim->monotonic_us);
+  sim->engine = engine_new(sim->disk, state, &options);
+  sim_compare_all(sim); /* what was acknowledged is there, and nothing else */
+  disk_set_fate(sim->disk, fate, sim_roll(sim, UINT64_MAX));
+  bool up = engine_start(sim->engine, sim->now_us, &fault) == STATUS_OK;
+  if (!up && disk_fate_came(sim->disk) == FATE_GOOD)
+    model_complain(&sim->model, "the server does not start: %s", fault.message);
+  if (!up) {
+    sim_count_fate(sim);
+    sim_go_down(sim);
+    (void)disk_open(sim->disk);
+  }
+  sim->next_us = sim->now_us;
+  sim->busy = true;
+  if (up || disk_count(sim->disk) != sim->events_read) read_start(sim);
+  return up;
+}
+
+/* Until it is up; now and then it ends in the first try, too. */
+static void start(struct sim *sim) {
+  enum fate fate = sim->lives != 0 && sim_chance(sim, 15) ? (enum fate)(1 + sim_roll(sim, FATE_COUNT - 1)) : FATE_GOOD;
+  while (sim_is_well(sim) && !come_up(sim, fate)) {
+    fate = FATE_GOOD;
+    sim_pass_us(sim, 1000 + (int64_t)sim_roll(sim, 1000000));
+  }
 }
 
 /* What was on its way is gone. */
@@ -199,7 +216,7 @@ void sim_restart(struct sim *sim) {
   for (unsigned i = 0; i < workers_max; i++) sim->workers[i].session = 0;
   if (!sim_is_well(sim)) return;
   sim_pass_us(sim, 1000 + (int64_t)sim_roll(sim, 3000000));
-  come_up(sim);
+  start(sim);
 }
 
 void sim_compare_fold(struct sim *sim) {
@@ -247,7 +264,7 @@ void sim_open(struct sim *sim, uint64_t seed, enum mistake mistake, bool trace) 
   static const uint8_t whos[workers_max] = {WHO_FIRST, WHO_FIRST, WHO_FIRST, WHO_OTHER, WHO_OTHER, WHO_NARROW};
   static const uint8_t instances[workers_max] = {0, 1, 2, 2, 3, 4}; /* one number in two applications: two instances */
   for (unsigned i = 0; i < workers_max; i++) sim->workers[i] = (struct worker_here){.who = whos[i], .instance = instances[i]};
-  come_up(sim);
+  start(sim);
 }
 
 void sim_close(struct sim *sim) {

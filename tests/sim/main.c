@@ -168,7 +168,7 @@ static void tell_counts(const struct sim_counts *sum, uint64_t episodes, uint64_
 /* Runs episodes from number on until one fails or the sum has the commands that were asked for. Returns how many went well. */
 static uint32_t run_some(const struct options *options, uint64_t number, uint32_t count, struct step *steps,
                          struct sim_counts *sum) {
-  struct episode episodes[together_max];
+  struct episode episodes[together_max] = {{.count = 0}};
   struct episode_result results[together_max];
   for (uint32_t i = 0; i < count; i++) {
     struct step *own = steps + i * options->steps;
@@ -211,6 +211,24 @@ static uint32_t together_for(const struct options *options, const struct sim_cou
   return left < 1 ? 1 : left < together_max ? (uint32_t)left : together_max;
 }
 
+/* Until a violation, or as long as was asked for. */
+static int run_all(const struct options *options, struct step *steps) {
+  struct sim_counts sum = {.commands = 0};
+  time_t end = time(NULL) + (time_t)options->minutes * 60;
+  uint64_t episodes = 0, violations = 0;
+  bool more = true;
+  while (more) {
+    uint32_t count = options->one_episode ? 1 : together_for(options, &sum, episodes);
+    uint32_t good = run_some(options, options->episode + episodes, count, steps, &sum);
+    violations += good < count;
+    episodes += good < count ? good + 1 : count;
+    more = violations == 0 && !options->one_episode &&
+           (options->minutes != 0 ? time(NULL) < end : sum.commands < options->commands);
+  }
+  tell_counts(&sum, episodes, violations);
+  return violations == 0 ? EXIT_SUCCESS : EXIT_FOUND;
+}
+
 int main(int count, char **arguments) {
   static const struct argp argp = {
       option_table,
@@ -222,22 +240,9 @@ int main(int count, char **arguments) {
       NULL,
       NULL};
   struct options options = {.seed = 1, .commands = 100000, .steps = steps_default};
-  struct sim_counts sum = {.commands = 0};
   argp_err_exit_status = EXIT_MISUSE;
   (void)argp_parse(&argp, count, arguments, 0, NULL, &options);
   cleanup(guard_free) struct step *steps = guard_malloc((options.steps + 1) * together_max * sizeof *steps);
   if (options.only != NULL) return run_only(&options, steps);
-  time_t end = time(NULL) + (time_t)options.minutes * 60;
-  uint64_t episodes = 0, violations = 0;
-  bool more = true;
-  while (more) {
-    uint32_t count = options.one_episode ? 1 : together_for(&options, &sum, episodes);
-    uint32_t good = run_some(&options, options.episode + episodes, count, steps, &sum);
-    violations += good < count;
-    episodes += good < count ? good + 1 : count;
-    more =
-        violations == 0 && !options.one_episode && (options.minutes != 0 ? time(NULL) < end : sum.commands < options.commands);
-  }
-  tell_counts(&sum, episodes, violations);
-  return violations == 0 ? EXIT_SUCCESS : EXIT_FOUND;
+  return run_all(&options, steps);
 }

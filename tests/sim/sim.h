@@ -9,34 +9,34 @@
 #include "sim/disk.h"
 #include "sim/model.h"
 
-/* STEP(NAME, weight): how often it comes, in thousandths. */
-#define STEPS(STEP)  \
-  STEP(TICK, 210)    \
-  STEP(WAIT, 70)     \
-  STEP(SUBMIT, 170)  \
-  STEP(BATCH, 12)    \
-  STEP(WORK, 250)    \
-  STEP(LATE, 40)     \
-  STEP(RENEW, 30)    \
-  STEP(CANCEL, 40)   \
-  STEP(REVIEW, 35)   \
-  STEP(RETRY, 30)    \
-  STEP(RACE, 12)     \
-  STEP(REPEAT, 45)   \
-  STEP(CONFLICT, 10) \
-  STEP(READ, 15)     \
-  STEP(CONNECT, 12)  \
-  STEP(LEAVE, 6)     \
-  STEP(CAPACITY, 6)  \
-  STEP(DRAIN, 2)     \
-  STEP(QUEUE, 14)    \
-  STEP(LOSE, 12)     \
-  STEP(DUPLICATE, 6) \
-  STEP(CRASH, 1)     \
-  STEP(BREAK, 3)     \
-  STEP(DISK, 3)      \
-  STEP(SLOW, 3)      \
-  STEP(CLOCK, 3)
+/* STEP(NAME, weight): how often it comes, in ten-thousandths. */
+#define STEPS(STEP)   \
+  STEP(TICK, 2100)    \
+  STEP(WAIT, 700)     \
+  STEP(SUBMIT, 1700)  \
+  STEP(BATCH, 120)    \
+  STEP(WORK, 2500)    \
+  STEP(LATE, 400)     \
+  STEP(RENEW, 300)    \
+  STEP(CANCEL, 400)   \
+  STEP(REVIEW, 350)   \
+  STEP(RETRY, 300)    \
+  STEP(RACE, 120)     \
+  STEP(REPEAT, 450)   \
+  STEP(CONFLICT, 100) \
+  STEP(READ, 150)     \
+  STEP(CONNECT, 120)  \
+  STEP(LEAVE, 60)     \
+  STEP(CAPACITY, 60)  \
+  STEP(DRAIN, 20)     \
+  STEP(QUEUE, 140)    \
+  STEP(LOSE, 120)     \
+  STEP(DUPLICATE, 60) \
+  STEP(CRASH, 6)      \
+  STEP(BREAK, 18)     \
+  STEP(DISK, 24)      \
+  STEP(SLOW, 24)      \
+  STEP(CLOCK, 24)
 
 enum step_kind {
 #define STEP(name, weight) STEP_##name,
@@ -216,6 +216,8 @@ void step_wait(struct sim *sim);
 void step_crash(struct sim *sim);
 void step_break(struct sim *sim);
 void step_disk(struct sim *sim);
+/* The fate that came true is counted. */
+void sim_count_fate(struct sim *sim);
 void step_slow(struct sim *sim);
 void step_clock(struct sim *sim);
 /* An assignment has come to the worker of this session. */

@@ -126,7 +126,9 @@ static void hand_in(struct sim *sim) {
 
 /* The process ended in the tick. Nobody may have been answered; the commit is there or it is not. */
 static void die(struct sim *sim, const struct fault *fault) {
-  if (!disk_fate_came(sim->disk)) model_complain(&sim->model, "the server stopped without need: %s", fault->message);
+  if (disk_fate_came(sim->disk) == FATE_GOOD)
+    model_complain(&sim->model, "the server stopped without need: %s", fault->message);
+  else sim_count_fate(sim);
   struct mail *mail = outbox_take(&sim->outbox);
   if (mail != NULL) model_complain(&sim->model, "something was answered though the commit failed");
   const char *wrong = disk_open(sim->disk);
