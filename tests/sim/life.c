@@ -249,7 +249,7 @@ void sim_pass_until(struct sim *sim, int64_t until_us) {
 }
 
 void sim_open(struct sim *sim, uint64_t seed, enum mistake mistake, bool trace) {
-  memset(sim, 0, sizeof *sim);
+  memset(sim, 0, offsetof(struct sim, pending));
   sim->seed = sim->dice = seed;
   sim->trace = trace;
   sim->wall_us = first_us + 1000000;

@@ -87,7 +87,6 @@ enum { pending_max = 64, sent_max = 64, workers_max = 6, hands_max = 12, batch_m
 struct pending {
   struct request request;
   struct ticket ticket;
-  bool sent;           /* in the mailbox */
   uint32_t item_count; /* a batch: its submissions; 0: no batch */
   struct request item_requests[batch_max];
   struct batch_item items[batch_max];
@@ -127,7 +126,6 @@ struct sim {
   int64_t wall_us, monotonic_us, now_us, next_us;
   struct clock clock;
   bool busy;
-  struct pending pending[pending_max];
   uint32_t pending_count;
   struct request sent[sent_max]; /* some requests of before, to be said again */
   uint32_t sent_count;
@@ -141,6 +139,7 @@ struct sim {
   uint32_t ticks_since_check;
   struct sim_counts counts;
   bool trace;
+  struct pending pending[pending_max]; /* large, and only as far as it is in use: not cleared at the start */
 };
 
 /* ---- life.c: engine and disk ---- */
