@@ -22,11 +22,56 @@ const char *step_kind_text(enum step_kind kind) {
 void step_wait(struct sim *sim) {
   uint64_t luck = sim_roll(sim, 100);
   if (luck < 40) sim_pass_us(sim, (int64_t)sim_roll(sim, 300000));
-  else if (luck < 70 && sim->next_us != INT64_MAX) /* just before, at, just after */
+  else if (luck < 70 && sim->next_us != INT64_MAX) { /* just before, at, just after */
     sim_pass_until(sim, sim->next_us + (int64_t)sim_roll(sim, 3) - 1);
-  else if (luck < 92) sim_pass_us(sim, (int64_t)sim_roll(sim, 5000000));
+    sim_tick(sim);
+  } else if (luck < 92) sim_pass_us(sim, (int64_t)sim_roll(sim, 5000000));
   else if (luck < 99) sim_pass_us(sim, (int64_t)sim_roll(sim, 30000000));
   else sim_pass_us(sim, (int64_t)sim_roll(sim, 300000000));
+}
+
+/* ---- edges: something is asked just before, at or just after the instant at which a rule turns ---- */
+
+/* An instant of the task at which something turns; 0: none. */
+static int64_t some_edge(struct sim *sim, const struct model_task *task) {
+  bool held = model_is_held(task->state);
+  int64_t back = held ? (int64_t)model_delay_ms(task) * 1000 : 0;
+  const int64_t edges[] = {model_due(task),
+                           task->available_at,
+                           held ? task->live_until : 0,
+                           task->deadline_at - back, /* the next attempt would be due with the deadline */
+                           task->start_deadline_at != 0 ? task->start_deadline_at - back : 0,
+                           held ? task->attempt_deadline_at : 0};
+  return edges[sim_roll(sim, sizeof edges / sizeof edges[0])];
+}
+
+/* What its worker, or somebody else, may want of it then. */
+static struct request some_wish(struct sim *sim, const struct model_task *task) {
+  static const enum command_kind kinds[] = {COMMAND_START, COMMAND_RENEW, COMMAND_FINISH, COMMAND_FINISH, COMMAND_RELEASE};
+  struct request request = {.kind = COMMAND_CANCEL, .key = sim_new_key(sim), .task_id = task->id};
+  if (!model_is_held(task->state)) return request;
+  request.kind = kinds[sim_roll(sim, 5)];
+  request.who = task->worker_application == 1 ? WHO_OTHER : WHO_FIRST;
+  request.attempt_id = task->attempt_id;
+  request.epoch = task->epoch;
+  if (request.kind != COMMAND_FINISH) return request;
+  request.outcome = sim_chance(sim, 70) ? OUTCOME_FAILED : OUTCOME_UNKNOWN;
+  request.retryable = request.outcome == OUTCOME_FAILED;
+  return request;
+}
+
+void step_edge(struct sim *sim) {
+  enum { patience_us = 120000000 };
+  const struct model *model = &sim->model;
+  if (model->unfinished_count == 0) return;
+  struct model_task task = model->tasks[model->unfinished[sim_roll(sim, model->unfinished_count)]];
+  int64_t edge = some_edge(sim, &task) + (int64_t)sim_roll(sim, 3) - 1;
+  if (edge <= sim->now_us || edge > sim->now_us + patience_us) return;
+  if (edge > sim->next_us && sim_chance(sim, 80)) return; /* much else would have to be done before */
+  sim_pass_until(sim, edge);
+  struct request request = some_wish(sim, &task);
+  if (sim_chance(sim, 70)) (void)sim_ask(sim, &request);
+  sim_tick(sim);
 }
 
 void step_crash(struct sim *sim) {

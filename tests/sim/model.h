@@ -174,6 +174,11 @@ void model_restart(struct model *model, const struct event *started);
 
 /* ---- looking up ---- */
 
+/* The wait that would follow if the task's present attempt failed now; it holds one. */
+uint64_t model_delay_ms(const struct model_task *task);
+/* When Orbit must act on the task by itself; INT64_MAX: never. */
+int64_t model_due(const struct model_task *task);
+
 struct model_task *model_task(struct model *model, const struct id *id); /* NULL: none */
 struct model_session *model_session(struct model *model, uint64_t session);
 static inline bool model_is_over(enum task_state state) { return state >= TASK_SUCCEEDED; }

@@ -53,8 +53,6 @@ int64_t model_earlier(int64_t a, int64_t b);
 /* When the lease is over. */
 int64_t model_lease_end(const struct model_task *task);
 bool model_lease_is_good(const struct model *model, const struct model_task *task);
-/* When Orbit must act on it; INT64_MAX: never. */
-int64_t model_due(const struct model_task *task);
 /* Reads the decision event that follows from it, and carries it out. Returns the decision. */
 enum decision model_conclude(struct model *model, struct model_task *task, enum happening happening);
 /* The attempt has authority no more. */

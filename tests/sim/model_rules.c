@@ -34,7 +34,7 @@ struct conclusion {
   int64_t next_at; /* 0: none was thought of */
 };
 
-static uint64_t delay_of(const struct model_task *task) {
+uint64_t model_delay_ms(const struct model_task *task) {
   uint64_t base = task->initial_delay_ms;
   for (uint32_t n = 1; n < task->attempt_count && base < task->max_delay_ms; n++) base *= 2;
   if (base > task->max_delay_ms) base = task->max_delay_ms;
@@ -44,7 +44,7 @@ static uint64_t delay_of(const struct model_task *task) {
 static enum decision what_bars(const struct model *model, const struct model_task *task, struct conclusion *conclusion) {
   if (task->cancel_requested_at != 0) return DECISION_CANCEL_REQUESTED;
   if (task->attempt_count >= task->max_attempts) return DECISION_ATTEMPT_LIMIT;
-  conclusion->delay_ms = delay_of(task);
+  conclusion->delay_ms = model_delay_ms(task);
   conclusion->next_at = model_after_ms(model->now_us, conclusion->delay_ms);
   if (conclusion->next_at >= task->deadline_at) return DECISION_DEADLINE_EXCEEDED;
   if (task->start_deadline_at != 0 && conclusion->next_at >= task->start_deadline_at) return DECISION_START_DEADLINE_EXCEEDED;

@@ -13,6 +13,7 @@
 #define STEPS(STEP)   \
   STEP(TICK, 2100)    \
   STEP(WAIT, 700)     \
+  STEP(EDGE, 250)     \
   STEP(SUBMIT, 1700)  \
   STEP(BATCH, 120)    \
   STEP(WORK, 2500)    \
@@ -212,6 +213,7 @@ void step_drain(struct sim *sim);
 void step_lose(struct sim *sim);
 void step_duplicate(struct sim *sim);
 void step_wait(struct sim *sim);
+void step_edge(struct sim *sim);
 void step_crash(struct sim *sim);
 void step_break(struct sim *sim);
 void step_disk(struct sim *sim);
