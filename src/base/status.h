@@ -34,7 +34,7 @@ enum status fault_set(struct fault *fault, enum status status, const char *field
     __attribute__((format(printf, 4, 5)));
 #ifdef ORBIT_ANALYSIS
 /* Analysers look at one file at a time: this tells them what fault_set returns. */
-#define fault_set(fault, code, ...) (((void)(fault_set)(fault, code, __VA_ARGS__)), (code))
+#define fault_set(fault, code, ...) (((void)(fault_set)(fault, code, __VA_ARGS__)), (enum status)(code))
 #endif
 
 #endif

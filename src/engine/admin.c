@@ -219,6 +219,7 @@ static enum status check_new_credential(struct engine *engine, const struct comm
 static enum status check_rotation(struct engine *engine, const struct principal *who, const struct credential *credential,
                                   struct fault *fault) {
   const struct credential *own = asking(engine, who);
+  must(credential != NULL);
   if (own->queue_ids == NULL) return STATUS_OK;
   if (credential->queue_ids == NULL) return wider_than_own(fault);
   for (uint32_t i = 0; i < credential->queue_count; i++)

@@ -124,7 +124,7 @@ bool command_reaches_queue(struct engine *engine, const struct principal *who, c
 enum status command_receipt(struct engine *engine, const struct command *command, struct event *ret_event, struct fault *fault);
 enum status refuse(struct answer *answer, enum status status);
 #ifdef ORBIT_ANALYSIS /* as in base/status.h */
-#define refuse(answer, code) (((void)(refuse)(answer, code)), (code))
+#define refuse(answer, code) (((void)(refuse)(answer, code)), (enum status)(code))
 #endif
 /* UNAVAILABLE when the disk is full: a new task needs room in the log. */
 enum status command_room(struct engine *engine, struct fault *fault);

@@ -84,7 +84,7 @@ static enum status resolve(const char *name, const char *address, bool allow_bey
 }
 
 enum status socket_judge_activated(const char *name, int fd, bool allow_beyond_loopback, struct fault *fault) {
-  struct sockaddr_storage address;
+  struct sockaddr_storage address = {.ss_family = AF_UNSPEC};
   socklen_t length = sizeof address;
   char text[160];
   if (allow_beyond_loopback || getsockname(fd, (struct sockaddr *)&address, &length) != 0 || address.ss_family == AF_UNIX ||

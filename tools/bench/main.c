@@ -132,6 +132,7 @@ static void settle(struct argp_state *state, struct parsing *parsing) {
   const struct mode_row *mode = find_mode(options->mode);
   const bool *given = parsing->given;
   if (mode == NULL) argp_error(state, "there is no mode \"%s\"", options->mode);
+  must(mode != NULL); /* argp_error does not return */
   if (!mode->takes_workers && (given[key_workers - key_first] || given[key_capacity - key_first]))
     argp_error(state, "%s has no workers", mode->name);
   if (!mode->takes_rate && given[key_rate - key_first]) argp_error(state, "%s has no rate; paced has", mode->name);
@@ -242,7 +243,9 @@ int main(int argc, char **argv) {
   (void)argp_parse(&argp, argc, argv, 0, NULL, &parsing);
   (void)sigaction(SIGINT, &action, NULL);
   (void)sigaction(SIGTERM, &action, NULL);
-  int code = find_mode(options.mode)->run(&options);
+  const struct mode_row *mode = find_mode(options.mode);
+  must(mode != NULL);
+  int code = mode->run(&options);
   buffer_clear(&options.against);
   return code;
 }
