@@ -89,6 +89,7 @@ static const char *creation_misfit(const struct state *state, const struct event
 const char *subscription_misfit(const struct state *state, const struct event *event) {
   if (event->type == EVENT_subscription_created) return creation_misfit(state, event);
   const struct subscription *subscription = state_subscription(state, &event->stream);
+  must(subscription != NULL);
   if (subscription->deleted) return "the subscription was deleted";
   if (event->type != EVENT_subscription_acked) return NULL;
   uint64_t position = event->body.subscription_acked.position;

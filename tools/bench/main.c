@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/guard.h"
 #include "bench.h"
 
 const char *argp_program_version = "orbit-bench " ORBIT_VERSION;
