@@ -16,38 +16,38 @@ int reading_open(const char *directory, struct journal **ret_journal) {
   return tool_say(exit_cannot_run, "%s", fault.message);
 }
 
-struct fold_visit {
-  struct folding folding;
-  const struct position *until;
-  struct progress progress;
-};
-
-static enum status visit(void *context, const struct event *event, struct bytes record, struct fault *fault) {
-  struct fold_visit *fold = context;
-  const char *reason = "";
-  (void)record;
-  if (position_passed(fold->until, event->seq, event->time_us)) return STATUS_END;
-  if (!state_fold(fold->folding.state, event, &reason))
-    return fault_set(fault, STATUS_CORRUPT, NULL, "event %" PRIu64 " (%s) does not fit what is before it: %s", event->seq,
-                     event_type_text(event->type), reason);
-  fold->folding.last_seq = event->seq;
-  fold->folding.last_time_us = event->time_us;
-  if (event->seq % progress_every == 0) progress_at(&fold->progress, event->seq);
-  return STATUS_OK;
+static int refuse(struct folding *folding, const char *reason) {
+  folding_clear(folding);
+  return tool_say(exit_finding, "%s", reason);
 }
 
-int reading_fold(struct journal *journal, const struct position *until, struct folding *ret_folding) {
-  struct fold_visit fold = {.folding = {.state = state_new()}, .until = until};
-  struct fault fault = {0};
-  progress_begin(&fold.progress, "events", journal_last_seq(journal));
-  enum status status = journal_replay(journal, 0, 0, visit, &fold, &fault);
-  progress_end(&fold.progress);
-  if (status == STATUS_OK || status == STATUS_END) {
-    *ret_folding = fold.folding;
-    return exit_done;
+int reading_fold(struct scan *scan, const struct position *until, struct folding *ret_folding) {
+  struct folding folding = {.state = state_new()};
+  struct progress progress;
+  struct event event;
+  struct bytes record;
+  struct fault fault = {.message = ""};
+  const char *reason = "";
+  enum status status;
+  uint64_t last = scan_last_seq(scan);
+  scan_range(scan, 1, last, false);
+  progress_begin(&progress, "events", last);
+  while ((status = scan_next(scan, &event, &record, &fault)) == STATUS_OK &&
+         !position_passed(until, event.seq, event.time_us)) {
+    if (!state_can_apply(folding.state, &event, &reason)) {
+      status = fault_set(&fault, STATUS_CORRUPT, NULL, "event %" PRIu64 " (%s) does not fit what is before it: %s", event.seq,
+                         event_type_text(event.type), reason);
+      break;
+    }
+    state_apply(folding.state, &event);
+    folding.last_seq = event.seq;
+    folding.last_time_us = event.time_us;
+    if (event.seq % progress_every == 0) progress_at(&progress, event.seq);
   }
-  folding_clear(&fold.folding);
-  return tool_say(exit_finding, "%s", fault.message);
+  progress_end(&progress);
+  if (status != STATUS_OK && status != STATUS_END) return refuse(&folding, fault.message);
+  *ret_folding = folding;
+  return exit_done;
 }
 
 void folding_clear(struct folding *folding) {

@@ -138,7 +138,7 @@ static int print_text(const struct walk *walk, const struct past *from, const st
     buffer_append_format(&out.text, " -> %-12s %3" PRIu32 "\n", task_state_text((enum task_state)task->to_state),
                          task->to_revision);
   }
-  buffer_append_format(&out.text, "%zu tasks changed\n  from  ", changed);
+  buffer_append_format(&out.text, "%zu task%s changed\n  from  ", changed, changed == 1 ? "" : "s");
   past_say(from, local, &out.text);
   buffer_append_text(&out.text, "\n  to    ");
   past_say(to, local, &out.text);

@@ -2,10 +2,11 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "reading/kept.h"
 #include "replay/replay.h"
 
 struct listing {
-  struct journal_reader *reader;
+  struct kept kept; /* the records that hold their names */
   struct history *history;
   struct table *table;
   struct out *out; /* of text */
@@ -14,7 +15,7 @@ struct listing {
 
 static struct bytes name_of(struct listing *listing, const struct queue *queue) {
   struct event event;
-  if (history_event(listing->history, record_source_of_reader(listing->reader), queue->config_seq, &event) == STATUS_OK)
+  if (history_event(listing->history, kept_source(&listing->kept), queue->config_seq, &event) == STATUS_OK)
     return event.type == EVENT_queue_changed ? event.body.queue_changed.name : event.body.queue_created.name;
   listing->damaged = true;
   return bytes_text("");
@@ -68,21 +69,19 @@ static int print(struct listing *listing, const struct folding *folding, const s
 
 int replay_queues(const struct request *request) {
   struct listing listing = {.damaged = false};
-  struct journal *journal;
   struct folding folding;
-  int code = reading_open(request->cli.data, &journal);
-  if (code != exit_done) return code;
-  code = reading_fold(journal, &request->at, &folding);
+  struct scan *scan = scan_new(request->cli.data);
+  if (scan == NULL) return exit_cannot_run;
+  int code = reading_fold(scan, &request->at, &folding);
   if (code == exit_done) {
     listing.history = history_new();
-    if (journal_reader_new(journal, &listing.reader) != STATUS_OK)
-      code = tool_say(exit_cannot_run, "the log's table of readers is full");
-    else code = print(&listing, &folding, request);
-    journal_reader_free(listing.reader);
+    kept_init(&listing.kept, scan);
+    code = print(&listing, &folding, request);
+    kept_clear(&listing.kept);
     history_free(listing.history);
     folding_clear(&folding);
   }
-  journal_close(journal, false);
+  scan_free(scan);
   if (listing.damaged) code = tool_say(exit_finding, "a queue's name cannot be read from the log; run orbit-replay verify");
   return code;
 }

@@ -5,16 +5,15 @@
 #include "base/time_text.h"
 #include "replay/replay.h"
 
+enum { progress_every = 4096 };
+
 struct counting {
   uint64_t events[EVENT_type_end], bytes[EVENT_type_end];
   uint64_t all_events, all_bytes, commits;
   int64_t first_us, last_us;
-  struct progress progress;
 };
 
-static enum status visit(void *context, const struct event *event, struct bytes record, struct fault *fault) {
-  struct counting *counting = context;
-  (void)fault;
+static void count(struct counting *counting, const struct event *event, struct bytes record) {
   counting->events[event->type]++;
   counting->bytes[event->type] += record.size;
   counting->all_events++;
@@ -22,8 +21,6 @@ static enum status visit(void *context, const struct event *event, struct bytes 
   counting->commits += event->last_of_commit;
   if (counting->first_us == 0) counting->first_us = event->time_us;
   counting->last_us = event->time_us;
-  if (event->seq % 4096 == 0) progress_at(&counting->progress, event->seq);
-  return STATUS_OK;
 }
 
 static int print(const struct counting *counting, enum output output) {
@@ -52,16 +49,36 @@ static int print(const struct counting *counting, enum output output) {
   return code;
 }
 
+/* What is damaged is said, and not counted. */
+static uint64_t walk(struct counting *counting, struct scan *scan) {
+  struct progress progress;
+  struct event event;
+  struct bytes record;
+  uint64_t last = scan_last_seq(scan), damaged = 0, done = 0;
+  enum status status = STATUS_OK;
+  progress_begin(&progress, "events", last);
+  for (scan_range(scan, 1, last, false); status != STATUS_END; done++) {
+    struct fault fault = {.message = ""};
+    if (done % progress_every == 0) progress_at(&progress, done);
+    status = scan_next(scan, &event, &record, &fault);
+    if (status == STATUS_OK) {
+      count(counting, &event, record);
+    } else if (status != STATUS_END) {
+      damaged++;
+      (void)tool_say(0, "%s", fault.message);
+    }
+  }
+  progress_end(&progress);
+  return damaged;
+}
+
 int replay_stats(const struct request *request) {
   static struct counting counting;
-  struct journal *journal;
-  struct fault fault = {0};
-  int code = reading_open(request->cli.data, &journal);
-  if (code != exit_done) return code;
-  progress_begin(&counting.progress, "events", journal_last_seq(journal));
-  enum status status = journal_replay(journal, 0, 0, visit, &counting, &fault);
-  progress_end(&counting.progress);
-  code = status == STATUS_OK ? print(&counting, request->cli.output) : tool_say(exit_finding, "%s", fault.message);
-  journal_close(journal, false);
+  struct scan *scan = scan_new(request->cli.data);
+  if (scan == NULL) return exit_cannot_run;
+  uint64_t damaged = walk(&counting, scan);
+  int code = print(&counting, request->cli.output);
+  if (code == exit_done && (damaged != 0 || scan_is_damaged(scan))) code = exit_finding;
+  scan_free(scan);
   return code;
 }

@@ -234,16 +234,16 @@ static uint64_t unpack(struct bytes golden, const char *data) {
 /* What its views come to, by a fold of this version. */
 static void judge_fold(const char *data, char *out, size_t size) {
   static const struct position end;
-  struct journal *journal = fixture_read(data);
+  struct scan *scan = scan_new(data);
   struct folding folding;
   struct fault fault = {.message = ""};
-  assert_int_equal(reading_fold(journal, &end, &folding), exit_done);
+  assert_int_equal(reading_fold(scan, &end, &folding), exit_done);
   if (state_check(folding.state, &fault) != STATUS_OK) fail_msg("%s", fault.message);
   struct id digest = state_digest(folding.state);
   (void)snprintf(out, size, "%" PRIu64 " events, %" PRIu64 " tasks, views %s\n", folding.last_seq,
                  state_task_count(folding.state), id_text(&digest).text);
   folding_clear(&folding);
-  journal_close(journal, false);
+  scan_free(scan);
 }
 
 static void judge_by_tools(const char *data, uint64_t events) {
