@@ -148,6 +148,7 @@ static int socket_event(struct channel *channel, struct lws *wsi, enum lws_callb
       return 0;
     case LWS_CALLBACK_WSI_DESTROY:
       channel->sockets--;
+      channel_forget_peer(channel, wsi);
       socket_gone(channel, wsi);
       return 0;
     case LWS_CALLBACK_CLOSED:
@@ -237,8 +238,15 @@ static void context_end(struct channel *channel) {
   signals_restore(actions);
 }
 
+/* The library makes some answers by itself and gives no context then; channel_door.c finds the channel here. */
+static _Thread_local struct channel *current;
+
+struct channel *channel_current(void) {
+  return current;
+}
+
 static void *channel_run(void *context) {
-  struct channel *channel = context;
+  struct channel *channel = current = context;
   channel_timer_start(channel);
   /* A loop of its own returns from here once the timer has told it to end. */
   while (channel->context != NULL && !channel_is_over(channel)) (void)lws_service(channel->context, 0);

@@ -17,9 +17,49 @@
 
 enum { accepts_at_once_max = 64 }; /* so that a flood of connections leaves time for those that are there */
 
+static void read_address(const struct sockaddr_storage *from, uint8_t address[16]) {
+  static const uint8_t mapped[12] = {[10] = 0xFF, [11] = 0xFF};
+  memset(address, 0, 16);
+  if (from->ss_family == AF_INET6) memcpy(address, &((const struct sockaddr_in6 *)(const void *)from)->sin6_addr, 16);
+  if (from->ss_family != AF_INET) return;
+  memcpy(address, mapped, sizeof mapped);
+  memcpy(address + sizeof mapped, &((const struct sockaddr_in *)(const void *)from)->sin_addr, 4);
+}
+
+/* Whether this address has as many sockets here as it may. */
+static bool is_crowded(const struct channel *channel, const uint8_t address[16]) {
+  static const uint8_t local[16];
+  uint32_t limit = channel->edge->address_connections_max, count = 0;
+  if (limit == 0 || channel->peer_count < limit || memcmp(address, local, sizeof local) == 0) return false;
+  for (uint32_t i = 0; i < channel->peer_count; i++) count += memcmp(channel->peers[i].address, address, 16) == 0;
+  return count >= limit;
+}
+
+void channel_forget_peer(struct channel *channel, const struct lws *wsi) {
+  for (uint32_t i = 0; i < channel->peer_count; i++) {
+    if (channel->peers[i].wsi != wsi) continue;
+    channel->peers[i] = channel->peers[--channel->peer_count];
+    return;
+  }
+}
+
+static void adopt(struct channel *channel, int fd, const uint8_t address[16]) {
+  static const int one = 1;
+  (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+  struct lws *wsi = lws_adopt_socket_vhost(channel->vhost, fd);
+  if (wsi == NULL) return;
+  must(channel->peer_count < sizeof channel->peers / sizeof channel->peers[0]);
+  struct channel_peer *peer = &channel->peers[channel->peer_count++];
+  peer->wsi = wsi;
+  memcpy(peer->address, address, sizeof peer->address);
+}
+
 void channel_accept(struct channel *channel) {
   for (int i = 0; i < accepts_at_once_max && channel->listener != NULL; i++) {
-    int fd = accept4(lws_get_socket_fd(channel->listener), NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    struct sockaddr_storage from = {.ss_family = AF_UNSPEC};
+    socklen_t size = sizeof from;
+    uint8_t address[16];
+    int fd = accept4(lws_get_socket_fd(channel->listener), (struct sockaddr *)&from, &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd < 0) {
       if (errno == EINTR || errno == ECONNABORTED) continue;
       if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
@@ -29,13 +69,9 @@ void channel_accept(struct channel *channel) {
       }
       return;
     }
-    if (channel->sockets >= worker_connections_max + worker_sockets_spare_max) {
-      (void)close(fd);
-      continue;
-    }
-    static const int one = 1;
-    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
-    (void)lws_adopt_socket_vhost(channel->vhost, fd);
+    read_address(&from, address);
+    if (channel->sockets >= worker_connections_max + worker_sockets_spare_max || is_crowded(channel, address)) (void)close(fd);
+    else adopt(channel, fd, address);
   }
 }
 
@@ -54,8 +90,16 @@ static const char *reason_phrase(unsigned code) {
   static const struct {
     unsigned code;
     const char *phrase;
-  } phrases[] = {{400, "Bad Request"},        {401, "Unauthorized"},     {403, "Forbidden"},          {404, "Not Found"},
-                 {405, "Method Not Allowed"}, {426, "Upgrade Required"}, {503, "Service Unavailable"}};
+  } phrases[] = {{400, "Bad Request"},
+                 {401, "Unauthorized"},
+                 {403, "Forbidden"},
+                 {404, "Not Found"},
+                 {405, "Method Not Allowed"},
+                 {413, "Content Too Large"},
+                 {431, "Request Header Fields Too Large"},
+                 {426, "Upgrade Required"},
+                 {429, "Too Many Requests"},
+                 {503, "Service Unavailable"}};
   for (size_t i = 0; i < sizeof phrases / sizeof phrases[0]; i++)
     if (phrases[i].code == code) return phrases[i].phrase;
   return "Refused";
@@ -82,11 +126,29 @@ static void answer_fault(struct channel *channel, struct lws *wsi, const struct 
   if (code == 405) buffer_append_text(&text, "Allow: GET\r\n");
   if (code == 426)
     buffer_append_text(&text, "Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Protocol: orbit.worker.v1\r\n");
-  if (code == 503) buffer_append_text(&text, "Retry-After: 1\r\n");
+  if (code == 429 || code == 503) buffer_append_text(&text, "Retry-After: 1\r\n");
   buffer_append_text(&text, "\r\n");
   buffer_append_bytes(&text, buffer_bytes(&body));
   if (body.failed || text.failed) return;
   (void)lws_write(wsi, text.data + session_pad_bytes, text.size - session_pad_bytes, LWS_WRITE_HTTP_FINAL);
+}
+
+/* What the library refuses by itself, because it cannot read it, it would answer with HTML. This stands in for the function
+ * that does so (the dynamic linker takes the program's definition first, as in http_fault.c; else clients see the library's own
+ * text). */
+int lws_return_http_status(struct lws *wsi, unsigned int code, const char *html_body) {
+  struct channel *channel = channel_current();
+  struct fault fault;
+  (void)html_body;
+  if (channel == NULL) return 1;
+  enum status status = code == 413   ? STATUS_PAYLOAD_TOO_LARGE
+                       : code == 431 ? STATUS_HEADERS_TOO_LARGE
+                       : code >= 500 ? STATUS_UNAVAILABLE
+                                     : STATUS_INVALID_ARGUMENT;
+  (void)fault_set(&fault, status, NULL, "%s",
+                  status == STATUS_INVALID_ARGUMENT ? "the request is not valid HTTP/1.1" : status_text(status));
+  answer_fault(channel, wsi, &fault);
+  return 0;
 }
 
 /* ---- judging ---- */
@@ -175,6 +237,19 @@ static enum status judge_credential(struct channel *channel, struct lws *wsi, st
   return status == STATUS_OK ? edge_permit(ret_who, PERMISSION_TASKS_CONSUME, fault) : status;
 }
 
+static enum status judge_crowd(struct channel *channel, const struct principal *who, struct fault *fault) {
+  uint32_t limit = channel->edge->credential_workers_max, count = 0;
+  if (limit == 0 || atomic_load(&channel->open) < limit) return STATUS_OK;
+  for (uint32_t slot = 0; slot < channel_slots_max; slot++) {
+    const struct session *session = channel->slots[slot];
+    count += session != NULL && session->socket != NULL && id_equal(&session->who.credential_id, &who->credential_id);
+  }
+  if (count < limit) return STATUS_OK;
+  (void)fault_set(fault, STATUS_RATE_LIMITED, NULL, "this credential has as many workers connected as it may: %u", limit);
+  fault->retry_after_ms = 1000;
+  return STATUS_RATE_LIMITED;
+}
+
 int channel_judge_upgrade(struct channel *channel, struct lws *wsi, const char *upgrade) {
   struct fault fault = {.status = STATUS_OK};
   struct principal who;
@@ -182,6 +257,7 @@ int channel_judge_upgrade(struct channel *channel, struct lws *wsi, const char *
   if (status == STATUS_OK) status = judge_handshake(wsi, upgrade, &fault);
   if (status == STATUS_OK) status = judge_readiness(channel, &fault);
   if (status == STATUS_OK) status = judge_credential(channel, wsi, &who, &fault);
+  if (status == STATUS_OK) status = judge_crowd(channel, &who, &fault);
   if (status == STATUS_OK && channel_session_new(channel, &who, wsi) == NULL)
     status = fault_set(&fault, STATUS_UNAVAILABLE, NULL, "as many workers are connected as there may be");
   if (status == STATUS_OK) return 0;

@@ -20,6 +20,11 @@ struct channel_timer { /* the library hands back the address of the list entry *
   struct channel *channel;
 };
 
+struct channel_peer { /* an accepted socket, and where it comes from */
+  struct lws *wsi;
+  uint8_t address[16]; /* of IPv6, or IPv4 mapped into it; zero: no network address */
+};
+
 struct channel {
   struct edge *edge;
   pthread_t thread;
@@ -39,6 +44,8 @@ struct channel {
   struct session *slots[channel_slots_max];
   uint16_t free_slots[channel_slots_max];
   uint32_t free_slot_count;
+  uint32_t peer_count;
+  struct channel_peer peers[worker_connections_max + worker_sockets_spare_max];
   uint32_t sockets;   /* accepted and not closed yet, workers included */
   bool has_loop;      /* the library runs an event loop of its own, from which it must be told to return */
   bool hub_open;      /* hub was made: the engine is there */
@@ -58,6 +65,9 @@ struct session *channel_find(struct channel *channel, uint64_t number);
 struct session *channel_session_new(struct channel *channel, const struct principal *who, struct lws *wsi);
 void channel_each(struct channel *channel, void (*visit)(struct channel *channel, struct session *session));
 
+/* The channel that runs on this thread; NULL elsewhere. */
+struct channel *channel_current(void);
+
 /* A stop is over when every session is: its socket closed, its tickets back, its BYE read. */
 bool channel_is_over(const struct channel *channel);
 
@@ -65,6 +75,8 @@ bool channel_is_over(const struct channel *channel);
 
 /* Accepts what waits at the listening socket. */
 void channel_accept(struct channel *channel);
+/* An accepted socket is gone. */
+void channel_forget_peer(struct channel *channel, const struct lws *wsi);
 /* The request to upgrade: 0 lets it in, with a session attached to wsi; else it was answered and the connection is to be
  * closed. */
 int channel_judge_upgrade(struct channel *channel, struct lws *wsi, const char *upgrade);

@@ -22,6 +22,7 @@ enum status http_start(struct edge *edge, int listen_fd, unsigned threads, struc
   http->shared.edge = edge;
   http->shared.request_ms = http_request_ms_max;
   http->shared.ticket_ms = ticket_ms_max;
+  http->shared.address_connections_max = (edge->address_connections_max + threads - 1) / threads;
   for (unsigned i = 0; i < threads; i++) {
     int copy = fcntl(listen_fd, F_DUPFD_CLOEXEC, 0);
     enum status status =

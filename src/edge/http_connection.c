@@ -232,11 +232,12 @@ struct MHD_Daemon *http_connection_daemon(struct http_thread *thread, int listen
   return MHD_start_daemon(MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG | (tls ? MHD_USE_TLS : 0), 0, NULL, NULL,
                           on_request, thread, MHD_OPTION_ARRAY, tls ? tls_options : &tls_options[2], MHD_OPTION_EXTERNAL_LOGGER,
                           http_fault_log, thread, MHD_OPTION_LISTEN_SOCKET, listen_fd, MHD_OPTION_CONNECTION_LIMIT,
-                          connections_max, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)http_idle_s_max,
-                          MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)http_memory_bytes, MHD_OPTION_STRICT_FOR_CLIENT, 0,
-                          MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, MHD_OPTION_NOTIFY_CONNECTION, on_connection, thread,
-                          MHD_OPTION_NOTIFY_COMPLETED, on_completed, thread, MHD_OPTION_URI_LOG_CALLBACK, on_target, thread,
-                          MHD_OPTION_UNESCAPE_CALLBACK, keep_escaped, NULL, MHD_OPTION_END);
+                          connections_max, MHD_OPTION_PER_IP_CONNECTION_LIMIT, thread->shared->address_connections_max,
+                          MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)http_idle_s_max, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+                          (size_t)http_memory_bytes, MHD_OPTION_STRICT_FOR_CLIENT, 0, MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1,
+                          MHD_OPTION_NOTIFY_CONNECTION, on_connection, thread, MHD_OPTION_NOTIFY_COMPLETED, on_completed,
+                          thread, MHD_OPTION_URI_LOG_CALLBACK, on_target, thread, MHD_OPTION_UNESCAPE_CALLBACK, keep_escaped,
+                          NULL, MHD_OPTION_END);
 }
 
 /* ---- The way back, and time ---- */

@@ -37,6 +37,7 @@ struct http_shared {
   struct edge *edge;
   int64_t request_ms; /* http_request_ms_max and ticket_ms_max; shorter in tests */
   int64_t ticket_ms;
+  unsigned address_connections_max; /* of one client address, at each thread; 0: no such limit */
   _Atomic uint64_t body_bytes;
   _Atomic bool stopping;
 };

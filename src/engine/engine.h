@@ -45,6 +45,10 @@ void engine_drain(struct engine *engine);
 /* Runs ticks until engine_stop, on the calling thread. Same status as engine_tick. */
 enum status engine_run(struct engine *engine, struct fault *fault);
 void engine_stop(struct engine *engine); /* any thread, also from a signal handler */
+/* How many ticks engine_run has finished: who hangs, stands still. An idle engine ticks about once a second, and at once when
+ * it is woken. Any thread. */
+uint64_t engine_ticks(struct engine *engine);
+void engine_wake(struct engine *engine);
 /* Engine's time now: max(wall, last event) at start plus monotonic since, slewed towards the wall by at most 1/1000. Any
  * thread. */
 int64_t engine_now_us(struct engine *engine);

@@ -97,6 +97,7 @@ struct engine {
 
   _Atomic bool draining;
   _Atomic bool stopping;
+  _Atomic uint64_t ticks;
   pthread_mutex_t clock_lock;
   struct clock clock;
   struct engine_counters counters;

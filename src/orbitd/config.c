@@ -52,6 +52,12 @@ static const struct option_row {
      offsetof(struct config, metrics_open), 0, 0, false},
     {"checkpoint", "ORBIT_CHECKPOINT", "BOOLEAN", "keep a checkpoint in DATA/views, and start from it (true)", OPTION_FLAG,
      offsetof(struct config, checkpoint), 0, 0, false},
+    {"connections-per-address", "ORBIT_CONNECTIONS_PER_ADDRESS", "N", "connections of one client address at each port (2048)",
+     OPTION_NUMBER, offsetof(struct config, connections_per_address), 1, http_connections_max, false},
+    {"workers-per-credential", "ORBIT_WORKERS_PER_CREDENTIAL", "N", "workers that one credential may have connected (2048)",
+     OPTION_NUMBER, offsetof(struct config, workers_per_credential), 1, worker_connections_max, false},
+    {"core-dumps", "ORBIT_CORE_DUMPS", NULL, "let a crash write memory to disk, secrets with it", OPTION_FLAG,
+     offsetof(struct config, core_dumps), 0, 0, false},
     {"check", NULL, NULL, "judge the configuration and stop", OPTION_FLAG, offsetof(struct config, check), 0, 0, true},
     {"print-config", NULL, NULL, "print the configuration as an INI file and stop", OPTION_FLAG,
      offsetof(struct config, print_config), 0, 0, true},
@@ -201,6 +207,8 @@ enum status config_read(int argc, char **argv, struct config *ret_config, struct
                           .worker_listen = "127.0.0.1:8081",
                           .log_format = "auto",
                           .map_size = log_map_bytes_default,
+                          .connections_per_address = http_connections_max / 2,
+                          .workers_per_credential = worker_connections_max / 2,
                           .checkpoint = true};
   struct flags flags = {.config = getenv("ORBIT_CONFIG")};
   parse_flags(argc, argv, &flags);

@@ -18,14 +18,17 @@ struct config {
   char log_format[config_text_max];    /* auto, json, text */
   char tls_cert[config_text_max];      /* PEM files; "": plain text */
   char tls_key[config_text_max];
-  uint64_t http_threads;  /* 0: cores - 1, at least 1 */
-  uint64_t map_size;      /* bytes of address space for the log */
-  bool accept_future_log; /* start although the log's last event lies ahead of the wall clock */
-  bool allow_plain_text;  /* listen without TLS beyond loopback */
-  bool metrics_open;      /* /metrics needs no token */
-  bool checkpoint;        /* keep DATA/views and start from it */
-  bool check;             /* judge the configuration and stop */
-  bool print_config;      /* print it and stop */
+  uint64_t http_threads;            /* 0: cores - 1, at least 1 */
+  uint64_t map_size;                /* bytes of address space for the log */
+  bool accept_future_log;           /* start although the log's last event lies ahead of the wall clock */
+  bool allow_plain_text;            /* listen without TLS beyond loopback */
+  uint64_t connections_per_address; /* at each of the two ports */
+  uint64_t workers_per_credential;  /* connected at once */
+  bool core_dumps;                  /* a crash may write memory to disk, tokens with it */
+  bool metrics_open;                /* /metrics needs no token */
+  bool checkpoint;                  /* keep DATA/views and start from it */
+  bool check;                       /* judge the configuration and stop */
+  bool print_config;                /* print it and stop */
 };
 
 /* Reads all three sources. Prints --help and --version itself and exits 0. INVALID_ARGUMENT: fault names the option and where

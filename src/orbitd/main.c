@@ -9,7 +9,6 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <systemd/sd-daemon.h>
 #include <unistd.h>
 
 #include "base/guard.h"
@@ -20,6 +19,7 @@
 #include "orbitd/config.h"
 #include "orbitd/follower.h"
 #include "orbitd/replay.h"
+#include "orbitd/service.h"
 #include "orbitd/sockets.h"
 
 const char *argp_program_version = "orbitd " ORBIT_VERSION;
@@ -75,11 +75,13 @@ static void log_certificate(const struct server *server, const char *message) {
 /* SIGHUP: the certificate is read again; what is connected stays connected. */
 static void reload(struct server *server) {
   struct fault fault = {0};
-  if (server->edge.tls == NULL) return;
-  if (tls_reload(server->edge.tls, &fault) == STATUS_OK) log_certificate(server, "certificate read again");
+  service_say_reloading();
+  if (server->edge.tls == NULL) log_line(&server->edge.log, LOG_INFO, "there is no certificate to read again", NULL);
+  else if (tls_reload(server->edge.tls, &fault) == STATUS_OK) log_certificate(server, "certificate read again");
   else
     log_line(&server->edge.log, LOG_ERROR, "the certificate could not be read again; the one before stays in use", "reason",
              fault.message, NULL);
+  service_say_ready();
 }
 
 static enum status open_sockets(struct server *server, struct fault *fault) {
@@ -161,13 +163,13 @@ static void announce(const struct server *server) {
   socket_address(server->http_fd, address, sizeof address);
   log_line(&server->edge.log, LOG_INFO, "ready", "version", ORBIT_VERSION, "data", server->config.data, "listen", address,
            "worker_url", server->edge.worker_url, "node_id", id_text(&server->edge.node_id).text, NULL);
-  (void)sd_notify(0, "READY=1");
+  service_say_ready();
 }
 
 /* Refuse new work, answer what is committed, tell the workers, mark a clean stop. */
 static enum status stop(struct server *server, const char *reason, struct fault *fault) {
   struct edge *edge = &server->edge;
-  (void)sd_notify(0, "STOPPING=1");
+  service_say_stopping();
   log_line(&edge->log, LOG_INFO, "stopping", "reason", reason, NULL);
   atomic_store(&edge->phase, EDGE_DRAINING);
   engine_drain(edge->engine);
@@ -183,6 +185,15 @@ static enum status stop(struct server *server, const char *reason, struct fault 
   (void)close(server->http_fd);
   if (status == STATUS_OK) log_line(&edge->log, LOG_INFO, "stopped", NULL);
   return status;
+}
+
+/* What was read and is answered lies in memory, tokens among it: it is not written to disk when the process dies, unless the
+ * operator wants to look. One byte, because 0 would still hand the image to a program that the system names for it. */
+static void forbid_core_dumps(void) {
+  struct rlimit limit;
+  if (getrlimit(RLIMIT_CORE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max > 0 ? 1 : 0;
+  (void)setrlimit(RLIMIT_CORE, &limit);
 }
 
 /* Every connection is a file descriptor: all that may be had are taken, the soft limit is for programs that use select(). */
@@ -202,14 +213,23 @@ static int cannot_run(const struct server *server, const struct fault *fault) {
 /* A snapshot of a dead reader costs pages with every commit until its place is freed. */
 enum { reap_interval_ms = 1000 };
 
-/* Waits for a signal to stop. Meanwhile programs that read the log may be killed, and SIGHUP may ask for a reload. */
+/* Waits for a signal to stop. Meanwhile programs that read the log may be killed, SIGHUP may ask for a reload, and the service
+ * manager wants to hear of a sound engine. */
 static int wait_for_stop(struct server *server, const sigset_t *signals) {
-  const struct timespec interval = {.tv_sec = reap_interval_ms / 1000, .tv_nsec = reap_interval_ms % 1000 * 1000000L};
+  struct watchdog watchdog;
+  int64_t reap_us = clock_monotonic_us();
+  watchdog_init(&watchdog, server->edge.engine);
   for (;;) {
-    int number = sigtimedwait(signals, NULL, &interval);
+    int64_t now_us = clock_monotonic_us(), wait_us = watchdog_look(&watchdog, now_us);
+    if (now_us >= reap_us) {
+      journal_reap_readers(server->edge.journal);
+      reap_us = now_us + reap_interval_ms * us_per_ms;
+    }
+    if (wait_us > reap_us - now_us) wait_us = reap_us - now_us;
+    const struct timespec wait = {.tv_sec = (time_t)(wait_us / 1000000), .tv_nsec = (long)(wait_us % 1000000 * 1000)};
+    int number = sigtimedwait(signals, NULL, &wait);
     if (number == SIGHUP) reload(server);
     else if (number > 0) return number;
-    journal_reap_readers(server->edge.journal);
   }
 }
 
@@ -217,7 +237,7 @@ int main(int argc, char **argv) {
   static struct server server = {.http_fd = -1, .worker_fd = -1};
   struct fault fault = {0};
   sigset_t signals;
-  int signal_number = 0;
+  int signal_number;
   if (sodium_init() < 0) return exit_cannot_run;
   enum status status = config_read(argc, argv, &server.config, &fault);
   if (status == STATUS_OK) status = judge_addresses(&server.config, &fault);
@@ -229,6 +249,7 @@ int main(int argc, char **argv) {
   if (server.config.print_config) config_print(&server.config);
   if (server.config.print_config || server.config.check) return 0;
   raise_file_limit();
+  if (!server.config.core_dumps) forbid_core_dumps();
   (void)signal(SIGPIPE, SIG_IGN);
   (void)signal(SIGXFSZ, SIG_IGN); /* a file size limit is an error of the write, not the end */
   (void)sigemptyset(&signals);
@@ -238,6 +259,8 @@ int main(int argc, char **argv) {
   (void)pthread_sigmask(SIG_BLOCK, &signals, NULL);
   log_init(&server.edge.log, server.config.log_format);
   server.edge.metrics_open = server.config.metrics_open;
+  server.edge.address_connections_max = (uint32_t)server.config.connections_per_address;
+  server.edge.credential_workers_max = (uint32_t)server.config.workers_per_credential;
   (void)snprintf(server.edge.version, sizeof server.edge.version, "%s", ORBIT_VERSION);
   if (start(&server, &fault) != STATUS_OK) return cannot_run(&server, &fault);
   if (server.edge.tls != NULL) log_certificate(&server, "certificate in use");

@@ -70,11 +70,11 @@ _orbit_value() {
 
 _orbitd() {
   local valued="--config --data --listen --worker-listen --worker-url --log-format --http-threads --map-size --checkpoint
-    --tls-cert --tls-key"
+    --tls-cert --tls-key --connections-per-address --workers-per-credential"
   _orbit_look
   _orbit_value "" && return
   [[ " $valued " != *" $_orbit_option "* || -z $_orbit_option ]] || return
-  _orbit_offer "$valued --accept-future-log --allow-plain-text --metrics-open --check --print-config $_orbit_common"
+  _orbit_offer "$valued --accept-future-log --allow-plain-text --metrics-open --core-dumps --check --print-config $_orbit_common"
 }
 
 _orbit_audit() {
