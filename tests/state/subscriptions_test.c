@@ -86,6 +86,21 @@ static void a_deleted_one_is_over_and_its_name_free(void **context) {
   state_free(again);
 }
 
+static void names_are_of_one_namespace(void **context) {
+  struct world *world = *context;
+  struct id other = id_of(NAMESPACE, 2);
+  struct event event = made(world, EVENT_namespace_created, other, 1);
+  event.body.namespace_created.name = bytes_text("other");
+  append(world, &event);
+  event = creation(world, 2, "s"); /* a name of the first one */
+  event.body.subscription_created.namespace_id = other;
+  append(world, &event);
+  assert_int_equal(state_subscription_count(world->state, &other), 1);
+  event = creation(world, 3, "s");
+  event.body.subscription_created.namespace_id = other;
+  refused(world, event, "the name is taken");
+}
+
 static void a_namespace_has_so_many(void **context) {
   struct world *world = *context;
   char name[16];
@@ -130,6 +145,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(a_creation_must_fit, open_world, close_world),
       cmocka_unit_test_setup_teardown(it_goes_forward_only, open_world, close_world),
       cmocka_unit_test_setup_teardown(a_deleted_one_is_over_and_its_name_free, open_world, close_world),
+      cmocka_unit_test_setup_teardown(names_are_of_one_namespace, open_world, close_world),
       cmocka_unit_test_setup_teardown(a_namespace_has_so_many, open_world, close_world),
       cmocka_unit_test_setup_teardown(disorder_is_found, open_world, close_world),
   };
