@@ -66,6 +66,7 @@ void heap_put(struct heap *heap, const struct heap_owner *owner, uint32_t number
   if (heap->count == heap->capacity) {
     heap->capacity = heap->capacity != 0 ? heap->capacity * 2 : 16;
     heap->entries = guard_realloc(heap->entries, sizeof *heap->entries * heap->capacity);
+    guard_huge(heap->entries, sizeof *heap->entries * heap->capacity);
   }
   sift_up(heap, owner, heap->count++, entry);
 }

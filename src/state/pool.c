@@ -12,8 +12,8 @@ void pool_init(struct pool *pool, size_t element_bytes) { *pool = (struct pool){
 static size_t page_bytes(const struct pool *pool) { return pool->element_bytes * pool_page_elements; }
 
 void pool_clear(struct pool *pool) {
-  guard_pages_free(pool->block, page_bytes(pool) * pool->block_pages);
-  for (uint32_t i = pool->block_pages; i < pool->page_count; i++) guard_pages_free(pool->pages[i], page_bytes(pool));
+  for (uint32_t i = 0; i < pool->page_count; i += i != 0 ? pool_block_pages : pool->first_pages)
+    guard_pages_free(pool->pages[i], page_bytes(pool) * (i != 0 ? pool_block_pages : pool->first_pages));
   free(pool->pages);
   free(pool->free);
   pool_init(pool, pool->element_bytes);
@@ -26,21 +26,29 @@ static uint32_t list_room(uint32_t page_count) {
   return room;
 }
 
+/* Pages in one piece of memory, so that they may lie in huge ones across their borders; what is not used is not there. */
+static void add_pages(struct pool *pool, uint32_t count, bool huge) {
+  uint32_t room = pool->page_count != 0 ? list_room(pool->page_count) : 0, needed = list_room(pool->page_count + count);
+  if (needed != room) pool->pages = guard_realloc(pool->pages, sizeof *pool->pages * needed);
+  char *block = guard_pages(page_bytes(pool) * count, huge);
+  for (uint32_t i = 0; i < count; i++) pool->pages[pool->page_count++] = block + page_bytes(pool) * i;
+}
+
 void pool_reserve(struct pool *pool, uint32_t count) {
   must(pool->page_count == 0);
   uint32_t pages = (uint32_t)(((uint64_t)count + pool_page_elements - 1) / pool_page_elements);
   if (pages == 0) return;
-  pool->block = guard_pages(page_bytes(pool) * pages, true);
-  pool->pages = guard_malloc(sizeof *pool->pages * list_room(pages));
-  for (uint32_t i = 0; i < pages; i++) pool->pages[i] = (char *)pool->block + page_bytes(pool) * i;
-  pool->block_pages = pool->page_count = pages;
+  add_pages(pool, pages, true);
+  pool->first_pages = pages;
 }
 
-static void pool_add_page(struct pool *pool) {
-  if (pool->page_count == 0 || pool->page_count == list_room(pool->page_count))
-    pool->pages = guard_realloc(pool->pages, sizeof *pool->pages * list_room(pool->page_count + 1));
-  pool->pages[pool->page_count] = guard_pages(page_bytes(pool), pool->page_count != 0); /* most pools need but one page */
-  pool->page_count++;
+static void pool_grow(struct pool *pool) {
+  if (pool->page_count != 0) {
+    add_pages(pool, pool_block_pages, true);
+    return;
+  }
+  add_pages(pool, 1, false); /* most pools need but one page */
+  pool->first_pages = 1;
 }
 
 uint32_t pool_add(struct pool *pool) {
@@ -51,7 +59,7 @@ uint32_t pool_add(struct pool *pool) {
     memset(pool_at(pool, number), 0, pool->element_bytes);
   } else {
     must(pool->used < UINT32_MAX - 1);
-    if (pool->used == pool->page_count * (uint64_t)pool_page_elements) pool_add_page(pool);
+    if (pool->used == pool->page_count * (uint64_t)pool_page_elements) pool_grow(pool);
     number = ++pool->used; /* fresh pages are zeroed */
   }
   return number;

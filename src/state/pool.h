@@ -8,8 +8,7 @@
 struct pool {
   size_t element_bytes;
   void **pages;
-  void *block; /* the first block_pages pages, where they were reserved together */
-  uint32_t block_pages;
+  uint32_t first_pages; /* were made in one piece at first; later ones are made pool_block_pages at a time */
   uint32_t page_count;
   uint32_t used;  /* highest number ever given */
   uint32_t live;  /* elements in use */
@@ -17,7 +16,7 @@ struct pool {
   uint32_t free_count, free_capacity;
 };
 
-enum { pool_page_elements = 8192 };
+enum { pool_page_elements = 8192, pool_block_pages = 16 };
 
 void pool_init(struct pool *pool, size_t element_bytes);
 void pool_clear(struct pool *pool);
