@@ -57,6 +57,8 @@ void guard_huge(void *memory, unsigned long size) {
   if (end >= start + huge_page_bytes) (void)madvise((void *)start, end - start, MADV_HUGEPAGE);
 }
 
+void guard_pages_ready(void *memory, unsigned long size) { (void)madvise(memory, size, MADV_POPULATE_WRITE); }
+
 void guard_pages_free(void *memory, unsigned long size) {
   if (memory != NULL) (void)munmap(memory, size);
 }

@@ -25,6 +25,9 @@ void *guard_realloc(void *old, unsigned long size) __attribute__((returns_nonnul
 void *guard_pages(unsigned long size, _Bool huge) __attribute__((returns_nonnull));
 /* The same wish for large memory from guard_malloc or guard_realloc, before it is filled. */
 void guard_huge(void *memory, unsigned long size);
+/* Has the kernel make memory from guard_pages ready now, where it can, instead of at its first use; what stands in it stays.
+ * For a thread beside the one that will use it. */
+void guard_pages_ready(void *memory, unsigned long size);
 void guard_pages_free(void *memory, unsigned long size);
 
 #endif

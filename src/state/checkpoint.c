@@ -243,8 +243,8 @@ static enum status put_tasks(struct checkpoint *checkpoint) {
     size_t size = task_row_encode(&kept->row, value);
     status = put_row(checkpoint, ROWS_TASKS, bytes_of(kept->row.task.id.bytes, id_bytes), bytes_of(value, size), &kept->hash);
   }
-  pool_clear(&checkpoint->tasks);
-  index_clear(&checkpoint->task_ids);
+  pool_empty(&checkpoint->tasks);
+  index_empty(&checkpoint->task_ids);
   return status;
 }
 

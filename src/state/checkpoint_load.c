@@ -4,6 +4,7 @@
 
 #include "base/guard.h"
 #include "state/checkpoint_internal.h"
+#include "state/warming.h"
 
 struct loading {
   struct views *views;
@@ -180,11 +181,6 @@ static enum status load_unordered(struct row_queue *queue, uint64_t count) {
 static enum status load_tasks(struct loading *loading) {
   struct row_queue queue = {.loading = loading};
   uint64_t count = loading->tasks, last = 0;
-  struct state *state = loading->state;
-  index_reserve(&state->task_ids, count);
-  index_reserve(&state->business_keys, loading->meta.named);
-  pool_reserve(&state->tasks, (uint32_t)count);
-  heap_reserve(&state->timers, loading->unfinished < count ? (uint32_t)loading->unfinished : (uint32_t)count);
   enum status status = views_each(loading->views, ROWS_TASKS, check_order, &last);
   if (status == STATUS_OK) status = views_each(loading->views, ROWS_TASKS, queue_task, &queue);
   else if (status == STATUS_END) status = load_unordered(&queue, count);
@@ -216,14 +212,36 @@ static enum status load_audits(void *context, struct bytes key, struct bytes val
   return STATUS_OK;
 }
 
+/* Room for what will be filled from here on; made ready meanwhile, indexes first, because they are filled all over at once. */
+static void reserve(struct loading *loading, struct warming *warming) {
+  struct state *state = loading->state;
+  uint64_t count = loading->tasks;
+  index_reserve(&state->receipts, loading->meta.receipts);
+  index_reserve(&state->task_ids, count);
+  index_reserve(&state->business_keys, loading->meta.named);
+  pool_reserve(&state->tasks, (uint32_t)count);
+  heap_reserve(&state->timers, loading->unfinished < count ? (uint32_t)loading->unfinished : (uint32_t)count);
+  size_t size;
+  void *memory = index_pages(&state->task_ids, &size);
+  warming_add(warming, memory, size);
+  memory = pool_reserved(&state->tasks, &size);
+  warming_add(warming, memory, size);
+  memory = index_pages(&state->receipts, &size);
+  warming_add(warming, memory, size);
+  warming_begin(warming);
+}
+
 static enum status load_tables(struct loading *loading) {
   struct state *state = loading->state;
+  cleanup(warming_end) struct warming warming = {.count = 0};
   loading->tasks = views_count(loading->views, ROWS_TASKS);
   if (loading->tasks >= UINT32_MAX || loading->meta.named > loading->tasks) return STATUS_CORRUPT;
-  index_reserve(&state->receipts, loading->meta.receipts);
   enum status status = views_each(loading->views, ROWS_OBJECTS, load_object, loading);
   if (status == STATUS_OK) status = views_each(loading->views, ROWS_BUCKETS, load_bucket, loading);
-  if (status == STATUS_OK) status = load_tasks(loading);
+  if (status == STATUS_OK) {
+    reserve(loading, &warming);
+    status = load_tasks(loading);
+  }
   if (status == STATUS_OK) status = views_each(loading->views, ROWS_RECEIPTS, load_receipts, loading);
   if (status == STATUS_OK) status = views_each(loading->views, ROWS_AUDITS, load_audits, loading);
   if (status != STATUS_OK) return status;

@@ -41,6 +41,20 @@ void index_clear(struct index *index) {
   index_init(index);
 }
 
+void index_empty(struct index *index) {
+  table_close(&index->old);
+  if (index->now.slots != NULL) memset(index->now.slots, 0, (index->now.mask + 1) * sizeof *index->now.slots);
+  index->now.taken = 0;
+  index->moved = 0;
+  index->count = 0;
+}
+
+void *index_pages(const struct index *index, size_t *ret_size) {
+  size_t size = index->now.slots != NULL ? (index->now.mask + 1) * sizeof *index->now.slots : 0;
+  *ret_size = size >= table_pages_bytes_min ? size : 0;
+  return index->now.slots;
+}
+
 static size_t slot_of(const struct index_table *table, uint64_t key) {
   return (size_t)((key * UINT64_C(0x9E3779B97F4A7C15)) >> 20) & table->mask;
 }

@@ -39,6 +39,10 @@ struct index_cursor {
 
 void index_init(struct index *index);
 void index_clear(struct index *index);
+/* Takes all entries out and keeps the room for the next ones. */
+void index_empty(struct index *index);
+/* The table that takes additions, where it is large (from guard_pages); *ret_size is 0 when it is not. */
+void *index_pages(const struct index *index, size_t *ret_size);
 /* Makes room for count entries at once; the index is empty. */
 void index_reserve(struct index *index, uint64_t count);
 /* Asks the processor to fetch where this key will be added: for long runs of additions. */

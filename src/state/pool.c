@@ -19,6 +19,19 @@ void pool_clear(struct pool *pool) {
   pool_init(pool, pool->element_bytes);
 }
 
+void pool_empty(struct pool *pool) {
+  for (uint32_t first = 0; first < pool->used; first += pool_page_elements) {
+    uint32_t left = pool->used - first, count = left < pool_page_elements ? left : pool_page_elements;
+    memset(pool->pages[first / pool_page_elements], 0, pool->element_bytes * count);
+  }
+  pool->used = pool->live = pool->free_count = 0;
+}
+
+void *pool_reserved(const struct pool *pool, size_t *ret_size) {
+  *ret_size = page_bytes(pool) * pool->first_pages;
+  return pool->first_pages != 0 ? pool->pages[0] : NULL;
+}
+
 /* The list of pages has room for a power of two of them. */
 static uint32_t list_room(uint32_t page_count) {
   uint32_t room = 2;

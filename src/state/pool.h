@@ -20,6 +20,10 @@ enum { pool_page_elements = 8192, pool_block_pages = 16 };
 
 void pool_init(struct pool *pool, size_t element_bytes);
 void pool_clear(struct pool *pool);
+/* Takes all elements out and keeps the memory for the next ones. */
+void pool_empty(struct pool *pool);
+/* The memory of pool_reserve's elements: *ret_size is 0 when there is none. */
+void *pool_reserved(const struct pool *pool, size_t *ret_size);
 /* Room for so many elements in one piece, for a load that knows how many will come. The pool is empty and has no page yet. */
 void pool_reserve(struct pool *pool, uint32_t count);
 /* A zeroed element; its number is never 0. Ends the process when memory ends (base/guard.h). */

@@ -221,12 +221,37 @@ static void many_values_of_one_key(void **context) {
   index_clear(&index);
 }
 
+/* Emptied at any size, also while it grows, it is as a new one. */
+static void emptied_it_finds_nothing(void **state) {
+  (void)state;
+  static const uint64_t counts[] = {0, 1, 48, 49, 50, 96, 100, 100000, 3};
+  struct index index;
+  struct index_cursor cursor;
+  index_init(&index);
+  for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+    for (uint64_t key = 1; key <= counts[i]; key++) index_add(&index, key, key + i);
+    for (uint64_t key = 1; key <= counts[i]; key++) {
+      assert_int_equal(index_find(&index, key, &cursor), key + i);
+      assert_int_equal(index_next(&index, &cursor), 0);
+    }
+    index_empty(&index);
+    assert_int_equal(index.count, 0);
+    for (uint64_t key = 1; key <= counts[i]; key++) assert_int_equal(index_find(&index, key, &cursor), 0);
+  }
+  size_t size;
+  assert_non_null(index_pages(&index, &size)); /* the room for a hundred thousand is still there */
+  assert_true(size > 100000 * sizeof(struct index_slot));
+  index_clear(&index);
+  (void)index_pages(&index, &size);
+  assert_int_equal(size, 0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(an_empty_index_finds_nothing), cmocka_unit_test(random_against_the_model),
       cmocka_unit_test(all_is_there_during_growth),   cmocka_unit_test(growth_is_paid_in_small_steps),
       cmocka_unit_test(few_left_at_the_far_end),      cmocka_unit_test(churn_costs_no_memory),
-      cmocka_unit_test(many_values_of_one_key),
+      cmocka_unit_test(many_values_of_one_key),       cmocka_unit_test(emptied_it_finds_nothing),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -68,11 +68,42 @@ static void test_uses_again(void **context) {
   pool_clear(&pool);
 }
 
+static void test_empties(void **context) {
+  (void)context;
+  struct pool pool;
+  pool_init(&pool, 5 * sizeof(uint64_t));
+  pool_empty(&pool);
+  fill(&pool, 1, many);
+  pool_remove(&pool, 7);
+  const void *first = pool_at(&pool, 1);
+  pool_empty(&pool);
+  assert_true(pool.used == 0 && pool.live == 0);
+  fill(&pool, 1, many); /* zeroed, all of them, and from 1 on again */
+  assert_ptr_equal(pool_at(&pool, 1), first);
+  pool_empty(&pool);
+  fill(&pool, 1, pool_page_elements);
+  expect(&pool, 1, pool_page_elements);
+  pool_clear(&pool);
+}
+
+static void test_reserved_memory(void **context) {
+  (void)context;
+  struct pool pool;
+  size_t size;
+  pool_init(&pool, 8);
+  assert_null(pool_reserved(&pool, &size));
+  assert_int_equal(size, 0);
+  pool_reserve(&pool, pool_page_elements + 1);
+  assert_ptr_equal(pool_reserved(&pool, &size), pool_at(&pool, 1));
+  assert_int_equal(size, 2 * 8 * pool_page_elements);
+  pool_clear(&pool);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_grows),
-      cmocka_unit_test(test_grows_behind_what_was_reserved),
-      cmocka_unit_test(test_uses_again),
+      cmocka_unit_test(test_grows),           cmocka_unit_test(test_grows_behind_what_was_reserved),
+      cmocka_unit_test(test_uses_again),      cmocka_unit_test(test_empties),
+      cmocka_unit_test(test_reserved_memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
