@@ -28,12 +28,13 @@ enum { bar_interval_us = 100000, line_interval_us = 10000000, bar_width = 30 };
 
 void progress_begin(struct progress *progress, const char *what, uint64_t total) {
   int64_t now = monotonic_us();
-  *progress = (struct progress){what, total, now, now, isatty(STDERR_FILENO) == 1};
+  bool terminal = isatty(STDERR_FILENO) == 1;
+  *progress = (struct progress){what, total, now, now, terminal ? bar_interval_us : line_interval_us, terminal};
 }
 
 void progress_at(struct progress *progress, uint64_t done) {
   int64_t now = monotonic_us();
-  if (now - progress->shown_us < (progress->terminal ? bar_interval_us : line_interval_us)) return;
+  if (now - progress->shown_us < progress->interval_us) return;
   progress->shown_us = now;
   double seconds = (double)(now - progress->started_us) / 1e6, rate = (double)done / seconds;
   double left = progress->total > done && rate > 0 ? (double)(progress->total - done) / rate : 0;

@@ -17,6 +17,7 @@ struct progress {
   const char *what; /* "events" */
   uint64_t total;   /* 0: unknown */
   int64_t started_us, shown_us;
+  int64_t interval_us; /* between two that are shown */
   bool terminal;
 };
 void progress_begin(struct progress *progress, const char *what, uint64_t total);
