@@ -348,6 +348,8 @@ static void gives_recovery_rights_on_request_only(void **state) {
     (void)snprintf(server.credentials, sizeof server.credentials, "%s/c%u.json", directory, i);
     api_orbitctl(NULL, &run, "init", "--data", server.data, "--dev", "--credentials", server.credentials, flags[i], NULL);
     expect(&run, 0, NULL);
+    assert_int_equal(port_hold(&server.http_port), 0);
+    assert_int_equal(port_hold(&server.worker_port), 0);
     api_server_start(&server, NULL);
     cleanup(guard_free) char *token = member(server.credentials, "token");
     http_get(&server, token, "/v1/tasks/0000018bcfe568000000000000000a01/operations", &reply);
@@ -356,6 +358,8 @@ static void gives_recovery_rights_on_request_only(void **state) {
     http_expect(&reply, 404, "NOT_FOUND", NULL);
     http_reply_clear(&reply);
     assert_int_equal(api_server_stop(&server, SIGTERM), 0);
+    port_release(&server.http_port);
+    port_release(&server.worker_port);
   }
 }
 
