@@ -148,10 +148,14 @@ static void knows_misuse_of_rows(void **state) {
   api_orbitctl(&as_usual, &run, "queue", "get", "no-id", NULL);
   expect_code(&run, 2);
   api_run_clear(&run);
-  api_orbitctl(&as_usual, &run, "queue", "create", "--name", "x", "--rate", "fast", NULL);
-  expect_code(&run, 2);
-  expect_in(run.err, "TASKS/PER_MS/BURST");
-  api_run_clear(&run);
+  static const char *const rates[] = {
+      "fast", "1/2", "1/2/3/4", "1/2/3x", "1//3", "-1/2/3", " 1/2/3", "1/2/18446744073709551616", ""};
+  for (size_t i = 0; i < sizeof rates / sizeof rates[0]; i++) {
+    api_orbitctl(&as_usual, &run, "queue", "create", "--name", "x", "--rate", rates[i], NULL);
+    expect_code(&run, 2);
+    expect_in(run.err, "TASKS/PER_MS/BURST");
+    api_run_clear(&run);
+  }
   api_orbitctl(&as_usual, &run, "queue", "create", "--name", "x", NULL); /* this credential may not */
   expect_code(&run, 1);
   expect_in(run.err, "PERMISSION_DENIED");

@@ -120,6 +120,7 @@ enum { file_dev, file_admin, file_root, file_count };
 /* The name itself must be as durable as what stands behind it. */
 static bool sync_directory_of(const char *path) {
   cleanup(guard_free) char *copy = strdup(path);
+  /* The cleanup frees it. NOLINTNEXTLINE(clang-analyzer-unix.Malloc) */
   cleanup(guard_close) int fd = copy != NULL ? open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
   return fd >= 0 && fsync(fd) == 0;
 }
@@ -141,6 +142,7 @@ static void credentials_text(struct buffer *text, const char *url, const struct 
 static bool write_credentials(struct credentials_file *file, const char *url, const struct objects *objects,
                               const char *token) {
   struct buffer text;
+  must(file->path != NULL);
   buffer_init(&text, 8192);
   credentials_text(&text, url, objects, token);
   cleanup(guard_close) int fd = open(file->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);

@@ -1,6 +1,7 @@
 /* Owns commands that are one request. */
 #include "remote.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,10 +41,23 @@ static int put_list(struct buffer *body, const char *name, const char *text) {
   return exit_done;
 }
 
+/* Digits up to `end`, which is stepped over. */
+static bool take_number(const char **at, char end, unsigned long long *ret_number) {
+  char *behind;
+  if (**at < '0' || **at > '9') return false;
+  errno = 0;
+  unsigned long long number = strtoull(*at, &behind, 10);
+  if (errno != 0 || *behind != end) return false;
+  *at = behind + 1;
+  *ret_number = number;
+  return true;
+}
+
 static int put_rate(struct buffer *body, const char *name, const char *text) {
   unsigned long long tasks, per_ms, burst;
-  char rest, raw[128];
-  if (sscanf(text, "%llu/%llu/%llu%c", &tasks, &per_ms, &burst, &rest) != 3)
+  char raw[128];
+  const char *at = text;
+  if (!take_number(&at, '/', &tasks) || !take_number(&at, '/', &per_ms) || !take_number(&at, '\0', &burst))
     return ctl_say(exit_misuse, "--rate \"%s\": say TASKS/PER_MS/BURST, like 100/1000/20, or none", text);
   (void)snprintf(raw, sizeof raw, "{\"tasks\":%llu,\"per_ms\":%llu,\"burst\":%llu}", tasks, per_ms, burst);
   put_member(body, name, raw);
