@@ -491,6 +491,15 @@ static void test_locked(void **state) {
 }
 
 /* The mark is taken away by the first commit, and by nothing before. */
+static bool has_mark(const char *data) {
+  struct raw_log log = raw_open(data);
+  MDB_val key = {5, (void *)(uintptr_t) "clean"}, value;
+  int code = mdb_get(log.txn, log.meta, &key, &value);
+  assert_true(code == 0 || code == MDB_NOTFOUND);
+  raw_close(&log);
+  return code == 0;
+}
+
 static void test_clean_mark(void **state) {
   (void)state;
   static const struct {
@@ -514,6 +523,8 @@ static void test_clean_mark(void **state) {
     for (unsigned n = 0; n < steps[i].commits; n++) fixture_commit(journal, 1, 5);
     assert_int_equal(journal_was_clean(journal), steps[i].found);
     journal_close(journal, steps[i].close_clean);
+    /* The first commit takes it away, so that no mark of an older end is left in the file. */
+    assert_int_equal(has_mark(data), steps[i].close_clean || (steps[i].found && steps[i].commits == 0));
   }
   /* A mark that speaks of another end of the log is none. */
   struct raw_log log = raw_open(data);
