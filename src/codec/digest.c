@@ -267,6 +267,21 @@ struct id credential_digest(enum command_kind kind, const struct credential_comm
   return end(&meaning);
 }
 
+/* ---- Subscriptions ---- */
+
+struct id subscription_digest(enum command_kind kind, const struct subscription_command *command) {
+  XXH3_state_t meaning;
+  begin(&meaning, command_kind_text(kind));
+  add_id(&meaning, &command->id);
+  add_text(&meaning, command->name);
+  for (unsigned i = 0; i < 2; i++) add_number(&meaning, command->types.bits[i]);
+  add_id(&meaning, &command->queue_id);
+  add_id(&meaning, &command->task_id);
+  add_number(&meaning, (uint64_t)command->from);
+  add_number(&meaning, command->position);
+  return end(&meaning);
+}
+
 /* ---- Filters ---- */
 
 struct id list_tasks_digest(const struct list_tasks_command *command) {

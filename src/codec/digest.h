@@ -39,6 +39,7 @@ struct id namespace_digest(const struct namespace_command *command);
 struct id queue_digest(enum command_kind kind, const struct queue_command *command);
 struct id application_digest(enum command_kind kind, const struct application_command *command);
 struct id credential_digest(enum command_kind kind, const struct credential_command *command);
+struct id subscription_digest(enum command_kind kind, const struct subscription_command *command);
 /* The filters of a listing of tasks, for the binding of its cursors; not where it goes on nor how many rows. */
 struct id list_tasks_digest(const struct list_tasks_command *command);
 

@@ -65,6 +65,10 @@ enum status event_decode(struct event_decoder *decoder, struct bytes record, str
  * "payload_bytes":123. */
 void event_print_json(const struct event *event, bool decimal_strings, bool documents, struct buffer *out);
 
+/* The same for readers of the feed: decimal strings, documents whole but for a payload, which is its size; no digests of
+ * identities and contents. */
+void event_print_public(const struct event *event, struct buffer *out);
+
 /* The table, for printers and documents. */
 struct event_field {
   uint8_t key;  /* 0: end of the table */

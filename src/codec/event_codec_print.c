@@ -51,12 +51,12 @@ static void print_number(const struct event_field *field, uint64_t number, bool 
   if (quoted) buffer_append_char(out, '"');
 }
 
-static void print_document(struct bytes document, bool documents, struct buffer *out) {
-  if (documents) buffer_append_bytes(out, document);
+static void print_document(struct bytes document, bool whole, struct buffer *out) {
+  if (whole) buffer_append_bytes(out, document);
   else buffer_append_u64(out, document.size);
 }
 
-static void print_value(const struct event_field *field, const void *place, bool decimal_strings, bool documents,
+static void print_value(const struct event_field *field, const void *place, bool decimal_strings, bool whole,
                         struct buffer *out) {
   switch (field->type) {
     case FIELD_ID:
@@ -69,7 +69,7 @@ static void print_value(const struct event_field *field, const void *place, bool
       json_write_string(out, field_span(place));
       return;
     case FIELD_JSON:
-      print_document(field_span(place), documents, out);
+      print_document(field_span(place), whole, out);
       return;
     case FIELD_IDS:
       print_ids(field_span(place), out);
@@ -90,20 +90,43 @@ static void print_value(const struct event_field *field, const void *place, bool
   }
 }
 
-void event_print_json(const struct event *event, bool decimal_strings, bool documents, struct buffer *out) {
+/* How much of an event is told. */
+struct printing {
+  bool decimal_strings;
+  bool documents; /* whole, not their sizes */
+  bool public;    /* for readers of the feed: no payload, nothing that identities are made of */
+};
+
+static bool is_told(const struct event_field *field, const struct printing *printing) {
+  static const char *const withheld[] = {"identity", "digest", "report_identity"};
+  if (strcmp(field->name, "token_hash") == 0) return false; /* who knows it could look for the token */
+  for (size_t i = 0; i < sizeof withheld / sizeof withheld[0]; i++)
+    if (printing->public && strcmp(field->name, withheld[i]) == 0) return false;
+  return true;
+}
+
+static void print_event(const struct event *event, const struct printing *printing, struct buffer *out) {
   const struct event_schema *schema = event_schema_find(event->type);
   const char *comma = "";
   if (schema == NULL) return;
   for (struct field_cursor cursor = field_cursor_start(schema); cursor.field != NULL; field_cursor_next(&cursor)) {
     const struct event_field *field = cursor.field;
     const void *place = field_place(&cursor, event);
-    if (!field->required && field_is_empty(field, place)) continue;
-    if (strcmp(field->name, "token_hash") == 0) continue; /* who knows it could look for the token */
+    if ((!field->required && field_is_empty(field, place)) || !is_told(field, printing)) continue;
+    bool whole = printing->documents && !(printing->public && strcmp(field->name, "payload") == 0);
     buffer_append_text(out, comma);
     buffer_append_char(out, '"');
     buffer_append_text(out, field->name);
-    buffer_append_text(out, field->type == FIELD_JSON && !documents ? "_bytes\":" : "\":");
-    print_value(field, place, decimal_strings, documents, out);
+    buffer_append_text(out, field->type == FIELD_JSON && !whole ? "_bytes\":" : "\":");
+    print_value(field, place, printing->decimal_strings, whole, out);
     comma = ",";
   }
+}
+
+void event_print_json(const struct event *event, bool decimal_strings, bool documents, struct buffer *out) {
+  print_event(event, &(struct printing){.decimal_strings = decimal_strings, .documents = documents}, out);
+}
+
+void event_print_public(const struct event *event, struct buffer *out) {
+  print_event(event, &(struct printing){.decimal_strings = true, .documents = true, .public = true}, out);
 }

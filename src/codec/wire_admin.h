@@ -48,7 +48,7 @@ struct object_texts {
   struct bytes queue_ids; /* 16 bytes each; data NULL: every queue; credentials alone */
 };
 /* False when the event is none that holds such texts (namespace.created, application.created and .changed, queue.created and
- * .changed, credential.created). Spans are the event's. */
+ * .changed, credential.created, subscription.created). Spans are the event's. */
 bool object_texts_of(const struct event *event, struct object_texts *ret_texts);
 
 /* {"id","name"} */

@@ -21,6 +21,9 @@ bool object_texts_of(const struct event *event, struct object_texts *ret_texts) 
     case EVENT_queue_changed:
       texts.name = event->body.queue_changed.name;
       break;
+    case EVENT_subscription_created:
+      texts.name = event->body.subscription_created.name;
+      break;
     case EVENT_credential_created:
       texts.name = event->body.credential_created.name;
       texts.queue_ids = event->body.credential_created.queue_ids;

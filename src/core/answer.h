@@ -53,6 +53,7 @@ struct answer_list {
     struct application *applications;
     struct credential *credentials; /* queue_ids is NULL: read them from the event at config_seq */
     struct id *namespaces;
+    struct subscription *subscriptions;
     uint64_t *seqs; /* audit.recorded */
     void *rows;
   } of;
@@ -61,6 +62,7 @@ struct answer_list {
   bool more;         /* rows may follow */
   struct id next;    /* where the next page goes on, when more (tasks: perhaps behind the last row) */
   uint64_t next_seq; /* the same for audit */
+  uint64_t log_end;  /* subscriptions: the newest event, of which their lag is told */
 };
 
 struct namespace_made {
@@ -68,6 +70,14 @@ struct namespace_made {
   uint64_t created_seq; /* namespace.created: the name */
   struct application application;
   struct credential credential;
+};
+
+/* What a reader of the feed is shown, and where it begins. */
+struct feed_opening {
+  struct feed_filter filter;
+  uint64_t after;
+  struct id *scope; /* queues that the credential reaches; NULL: every queue; owned by the ticket (free) */
+  uint32_t scope_count;
 };
 
 struct metrics; /* engine/metrics.h; owned by the ticket (free) */
@@ -80,6 +90,7 @@ struct answer {
   bool applied;              /* cancel */
   int64_t oldest_waiting_at; /* GET_QUEUE; 0: none waits */
   struct id source_task_id;  /* retry */
+  uint64_t log_end;          /* GET_SUBSCRIPTION: the newest event */
   union {
     struct task task;            /* SUBMIT, GET_TASK, CANCEL, REVIEW, RETRY: as it stood then */
     struct worker_result worker; /* START, RENEW, FINISH, RELEASE */
@@ -89,6 +100,8 @@ struct answer {
     struct application application;
     struct credential credential;         /* queue_ids is NULL, as in lists */
     struct namespace_made namespace_made; /* NAMESPACE_CREATE */
+    struct subscription subscription;
+    struct feed_opening feed; /* OPEN_FEED */
     struct answer_list list;
     struct metrics *metrics;
   } as;

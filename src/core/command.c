@@ -36,6 +36,11 @@ static const char *const texts[COMMAND_KIND_COUNT] = {
     [COMMAND_GET_APPLICATION] = "application.get",
     [COMMAND_GET_CREDENTIAL] = "credential.get",
     [COMMAND_GET_METRICS] = "metrics.get",
+    [COMMAND_SUBSCRIPTION_CREATE] = "subscription.create",
+    [COMMAND_SUBSCRIPTION_ACK] = "subscription.ack",
+    [COMMAND_SUBSCRIPTION_DELETE] = "subscription.delete",
+    [COMMAND_GET_SUBSCRIPTION] = "subscription.get",
+    [COMMAND_OPEN_FEED] = "feed.open",
 };
 
 const char *command_kind_text(enum command_kind kind) {

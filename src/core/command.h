@@ -9,6 +9,7 @@
 
 #include "base/bytes.h"
 #include "base/id.h"
+#include "core/feed.h"
 #include "core/words.h"
 
 /* Who asks: the authenticated credential, by value. */
@@ -129,7 +130,7 @@ struct list_tasks_command {
 };
 
 /* Lists of administrative objects, oldest first; reads of one. */
-enum object_list { LIST_QUEUES = 1, LIST_APPLICATIONS, LIST_CREDENTIALS, LIST_NAMESPACES };
+enum object_list { LIST_QUEUES = 1, LIST_APPLICATIONS, LIST_CREDENTIALS, LIST_NAMESPACES, LIST_SUBSCRIPTIONS };
 struct list_objects_command {
   enum object_list list;
   struct id after; /* the last object of the page before; zero: the first page */
@@ -192,6 +193,26 @@ struct credential_command {
   struct bytes token_hash; /* create, rotate */
 };
 
+enum feed_from { FEED_FROM_EARLIEST = 1, FEED_FROM_LATEST, FEED_FROM_POSITION };
+
+struct subscription_command {
+  struct id id;            /* ack, delete */
+  struct bytes name;       /* create, as all but position */
+  struct feed_types types; /* none: every type of the feed */
+  struct id queue_id;      /* zero: any; the engine fills in the task's when task_id is given */
+  struct id task_id;       /* zero: any */
+  enum feed_from from;
+  uint64_t position; /* create: with FEED_FROM_POSITION; ack */
+};
+
+/* Somebody wants to read the feed, or a subscription: what may be shown, and from where on. */
+struct open_feed_command {
+  struct id subscription_id; /* zero: the feed itself */
+  struct feed_filter filter; /* of the feed */
+  uint64_t after;
+  bool after_header; /* it came in the header Last-Event-ID */
+};
+
 enum command_kind {
   COMMAND_SUBMIT = 1,
   COMMAND_GET_TASK,      /* read */
@@ -218,6 +239,9 @@ enum command_kind {
   COMMAND_CREDENTIAL_CREATE,
   COMMAND_CREDENTIAL_ROTATE,
   COMMAND_CREDENTIAL_REVOKE,
+  COMMAND_SUBSCRIPTION_CREATE,
+  COMMAND_SUBSCRIPTION_ACK,
+  COMMAND_SUBSCRIPTION_DELETE,
   COMMAND_LIST_TASKS, /* reads from here on */
   COMMAND_LIST_OBJECTS,
   COMMAND_LIST_AUDIT,
@@ -225,6 +249,8 @@ enum command_kind {
   COMMAND_GET_APPLICATION,
   COMMAND_GET_CREDENTIAL,
   COMMAND_GET_METRICS,
+  COMMAND_GET_SUBSCRIPTION,
+  COMMAND_OPEN_FEED,
   COMMAND_KIND_COUNT
 };
 
@@ -236,7 +262,7 @@ struct command {
   union {
     struct submit_command submit;
     struct id task_id;   /* COMMAND_GET_TASK */
-    struct id object_id; /* COMMAND_GET_QUEUE, …_APPLICATION, …_CREDENTIAL */
+    struct id object_id; /* COMMAND_GET_QUEUE, …_APPLICATION, …_CREDENTIAL, …_SUBSCRIPTION */
     struct batch_command batch;
     struct list_tasks_command list_tasks;
     struct list_objects_command list_objects;
@@ -245,6 +271,8 @@ struct command {
     struct queue_command queue;
     struct application_command application;
     struct credential_command credential;
+    struct subscription_command subscription;
+    struct open_feed_command open_feed;
     struct hello_command hello;
     struct capacity_command capacity;
     struct id message_id;   /* COMMAND_DRAIN */

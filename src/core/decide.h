@@ -84,6 +84,11 @@ enum status decide_queue(const struct queue *queue, struct bytes name, const str
 enum status decide_credential(const struct credential *credential, const struct command *command, const struct decide_env *env,
                               struct event_list *list, struct fault *fault);
 
+/* subscription: NULL to create. INVALID_ARGUMENT: a position that has not come. That the name is free and the filter within
+ * reach is the caller's to judge. An ack is recorded also where nothing moves. */
+enum status decide_subscription(const struct subscription *subscription, const struct command *command,
+                                const struct decide_env *env, struct event_list *list, struct fault *fault);
+
 /* GCRA (schema/semantics.md "Rate"): the time from which the queue may lease once more, given its rate_at; 0 when it has no
  * rate. */
 int64_t rate_next_us(const struct queue *queue);

@@ -4,20 +4,6 @@
 #include "base/guard.h"
 #include "core/decide_parts.h"
 
-/* Appends the audit record behind the object's event. */
-static void audit_object(struct act *act, const struct command *command, const struct id *target, uint64_t revision,
-                         const struct id *namespace_id, struct bytes reason) {
-  struct id audit_id = act_audit_id(act, 0);
-  struct event_audit_recorded *record = &act_append(act, EVENT_audit_recorded, target, revision)->body.audit_recorded;
-  record->audit_id = audit_id;
-  record->action = bytes_text(command_kind_text(command->kind));
-  record->target_id = *target;
-  record->namespace_id = *namespace_id;
-  record->reason = reason;
-  if (revision > 1) record->before = event_list_text(act->list, "{\"revision\":\"%" PRIu64 "\"}", revision - 1);
-  record->after = event_list_text(act->list, "{\"revision\":\"%" PRIu64 "\"}", revision);
-}
-
 static const struct bytes no_reason = {NULL, 0};
 
 static enum status check_object_revision(uint64_t revision, uint64_t expected, struct fault *fault) {
@@ -31,12 +17,12 @@ enum status decide_namespace_create(const struct command *command, const struct 
   const struct namespace_command *create = &command->as.namespace_;
   struct act act = act_of_command(command, env, list);
   act_append(&act, EVENT_namespace_created, &env->new_id, 1)->body.namespace_created.name = create->name;
-  audit_object(&act, command, &env->new_id, 1, &env->new_id, no_reason);
+  act_audit_object(&act, command, &env->new_id, 1, &env->new_id, no_reason);
   struct event_application_created *application =
       &act_append(&act, EVENT_application_created, &create->application_id, 1)->body.application_created;
   application->namespace_id = env->new_id;
   application->name = bytes_text("admin");
-  audit_object(&act, command, &create->application_id, 1, &env->new_id, no_reason);
+  act_audit_object(&act, command, &create->application_id, 1, &env->new_id, no_reason);
   struct event_credential_created *credential =
       &act_append(&act, EVENT_credential_created, &create->credential_id, 1)->body.credential_created;
   credential->namespace_id = env->new_id;
@@ -44,7 +30,7 @@ enum status decide_namespace_create(const struct command *command, const struct 
   credential->name = bytes_text("admin");
   credential->permissions = UINT64_C(1) << PERMISSION_ADMIN;
   credential->token_hash = create->token_hash;
-  audit_object(&act, command, &create->credential_id, 1, &env->new_id, no_reason);
+  act_audit_object(&act, command, &create->credential_id, 1, &env->new_id, no_reason);
   (void)fault;
   return STATUS_OK;
 }
@@ -63,7 +49,7 @@ static enum status change_application(const struct application *application, str
   body->name = change->given & GIVEN_NAME ? change->name : name;
   body->max_unfinished = change->given & GIVEN_MAX_UNFINISHED ? change->max_unfinished : application->max_unfinished;
   body->disabled = change->given & GIVEN_DISABLED ? change->disabled : application->disabled;
-  audit_object(&act, command, &application->id, revision, &application->namespace_id, no_reason);
+  act_audit_object(&act, command, &application->id, revision, &application->namespace_id, no_reason);
   return STATUS_OK;
 }
 
@@ -76,7 +62,7 @@ enum status decide_application(const struct application *application, struct byt
   body->namespace_id = command->who.namespace_id;
   body->name = command->as.application.name;
   body->max_unfinished = command->as.application.max_unfinished;
-  audit_object(&act, command, &env->new_id, 1, &command->who.namespace_id, no_reason);
+  act_audit_object(&act, command, &env->new_id, 1, &command->who.namespace_id, no_reason);
   return STATUS_OK;
 }
 
@@ -99,7 +85,7 @@ static enum status change_queue(const struct queue *queue, struct bytes name, co
   body->rate_per_ms = rate ? change->rate_per_ms : queue->rate.per_ms;
   body->rate_burst = rate ? change->rate_burst : queue->rate.burst;
   body->lease_ms = change->given & GIVEN_LEASE_MS ? change->lease_ms : queue->lease_ms;
-  audit_object(&act, command, &queue->id, queue->revision + 1, &queue->namespace_id, no_reason);
+  act_audit_object(&act, command, &queue->id, queue->revision + 1, &queue->namespace_id, no_reason);
   return STATUS_OK;
 }
 
@@ -114,7 +100,7 @@ static enum status pause_queue(const struct queue *queue, const struct command *
   struct event *event = act_append(&act, pause ? EVENT_queue_paused : EVENT_queue_resumed, &queue->id, revision);
   if (pause) event->body.queue_paused.reason = reason;
   else event->body.queue_resumed.reason = reason;
-  audit_object(&act, command, &queue->id, revision, &queue->namespace_id, reason);
+  act_audit_object(&act, command, &queue->id, revision, &queue->namespace_id, reason);
   return STATUS_OK;
 }
 
@@ -134,7 +120,7 @@ enum status decide_queue(const struct queue *queue, struct bytes name, const str
   body->rate_per_ms = create->rate_per_ms;
   body->rate_burst = create->rate_burst;
   body->lease_ms = create->lease_ms != 0 ? create->lease_ms : lease_ms_default;
-  audit_object(&act, command, &env->new_id, 1, &command->who.namespace_id, no_reason);
+  act_audit_object(&act, command, &env->new_id, 1, &command->who.namespace_id, no_reason);
   return STATUS_OK;
 }
 
@@ -151,7 +137,7 @@ static void create_credential(struct act *act, const struct command *command) {
   body->queue_ids = create->queue_ids;
   body->expires_at = create->expires_at;
   body->token_hash = create->token_hash;
-  audit_object(act, command, id, 1, &command->who.namespace_id, no_reason);
+  act_audit_object(act, command, id, 1, &command->who.namespace_id, no_reason);
 }
 
 enum status decide_credential(const struct credential *credential, const struct command *command, const struct decide_env *env,
@@ -170,6 +156,6 @@ enum status decide_credential(const struct credential *credential, const struct 
   struct event *event =
       act_append(&act, rotate ? EVENT_credential_rotated : EVENT_credential_revoked, &credential->id, revision);
   if (rotate) event->body.credential_rotated.token_hash = command->as.credential.token_hash;
-  audit_object(&act, command, &credential->id, revision, &credential->namespace_id, no_reason);
+  act_audit_object(&act, command, &credential->id, revision, &credential->namespace_id, no_reason);
   return STATUS_OK;
 }

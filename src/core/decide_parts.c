@@ -193,3 +193,16 @@ enum status check_revision(const struct task *task, uint64_t expected_revision, 
                    "expected_revision is %" PRIu64 ", the task is %s with revision %" PRIu32, expected_revision,
                    task_state_text((enum task_state)task->state), task->revision);
 }
+
+void act_audit_object(struct act *act, const struct command *command, const struct id *target, uint64_t revision,
+                      const struct id *namespace_id, struct bytes reason) {
+  struct id audit_id = act_audit_id(act, 0);
+  struct event_audit_recorded *record = &act_append(act, EVENT_audit_recorded, target, revision)->body.audit_recorded;
+  record->audit_id = audit_id;
+  record->action = bytes_text(command_kind_text(command->kind));
+  record->target_id = *target;
+  record->namespace_id = *namespace_id;
+  record->reason = reason;
+  if (revision > 1) record->before = event_list_text(act->list, "{\"revision\":\"%" PRIu64 "\"}", revision - 1);
+  record->after = event_list_text(act->list, "{\"revision\":\"%" PRIu64 "\"}", revision);
+}

@@ -35,6 +35,9 @@ struct audit {
 /* Appends audit.recorded for the task. */
 void act_audit(struct act *act, const struct task *task, uint64_t revision, const struct id *audit_id,
                const struct audit *audit);
+/* Appends audit.recorded of an object that is no task, behind its event; action is the command's name. */
+void act_audit_object(struct act *act, const struct command *command, const struct id *target, uint64_t revision,
+                      const struct id *namespace_id, struct bytes reason);
 /* The id of the audit record that will stand `ahead` events after the next one. */
 struct id act_audit_id(const struct act *act, uint32_t ahead);
 /* {"state":…,"revision":…} as JSON, for an audit's before. */

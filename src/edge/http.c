@@ -23,6 +23,7 @@ enum status http_start(struct edge *edge, int listen_fd, unsigned threads, struc
   http->shared.request_ms = http_request_ms_max;
   http->shared.ticket_ms = ticket_ms_max;
   http->shared.address_connections_max = (edge->address_connections_max + threads - 1) / threads;
+  http->shared.heartbeat_ms = feed_heartbeat_ms;
   for (unsigned i = 0; i < threads; i++) {
     int copy = fcntl(listen_fd, F_DUPFD_CLOEXEC, 0);
     enum status status =

@@ -26,8 +26,7 @@ static void age_remove(struct http_connection *connection) {
   connection->list = NULL;
 }
 
-/* To the newest end of the list, with its time starting now. */
-static void age_move(struct http_connection *connection, struct age_list *list) {
+void http_connection_move(struct http_connection *connection, struct age_list *list) {
   age_remove(connection);
   connection->list = list;
   connection->since_ms = connection->thread->now_ms;
@@ -97,7 +96,7 @@ static void on_connection(void *context, struct MHD_Connection *mhd, void **sock
     connection->connection = mhd;
     connection->fd = info != NULL ? info->connect_fd : -1;
     *socket_context = connection;
-    age_move(connection, &thread->moving);
+    http_connection_move(connection, &thread->moving);
     return;
   }
   struct http_connection *connection = *socket_context;
@@ -112,7 +111,7 @@ static void *on_target(void *context, const char *target, struct MHD_Connection 
   (void)context;
   struct http_connection *connection = connection_of(mhd);
   connection->aware = true;
-  age_move(connection, &connection->thread->moving); /* headers and body have their time from here on */
+  http_connection_move(connection, &connection->thread->moving); /* headers and body have their time from here on */
   request_start(&connection->request, target);
   return connection;
 }
@@ -158,7 +157,7 @@ static enum MHD_Result send_answer(struct http_connection *connection) {
   if (request->close || connection->thread->stopping_since_ms != 0) add_header(response, "Connection", "close");
   enum MHD_Result result = MHD_queue_response(connection->connection, request->http_status, response);
   MHD_destroy_response(response);
-  age_move(connection, &connection->thread->moving); /* the client has its time to read it */
+  http_connection_move(connection, &connection->thread->moving); /* the client has its time to read it */
   return result;
 }
 
@@ -189,8 +188,9 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *mhd, con
   }
   request_complete(request);
   if (request->phase == REQUEST_ANSWERED) return send_answer(connection);
+  if (request->phase == REQUEST_FEEDING) return (enum MHD_Result)http_feed_stream(connection);
   must(request->phase == REQUEST_WAITING);
-  age_move(connection, &connection->thread->waiting);
+  http_connection_move(connection, &connection->thread->waiting);
   MHD_suspend_connection(mhd);
   return MHD_YES;
 }
@@ -203,7 +203,7 @@ static void on_completed(void *context, struct MHD_Connection *mhd, void **reque
   *request_context = NULL;
   connection->aware = false;
   request_reset(&connection->request);
-  age_move(connection, &connection->thread->moving);
+  http_connection_move(connection, &connection->thread->moving);
 }
 
 /* The raw target is parsed by us; the library's own decoding would only be in the way. */
@@ -242,13 +242,28 @@ struct MHD_Daemon *http_connection_daemon(struct http_thread *thread, int listen
 
 /* ---- The way back, and time ---- */
 
-static void resume(struct http_connection *connection) {
-  age_move(connection, &connection->thread->moving);
+void http_connection_resume(struct http_connection *connection) {
+  http_connection_move(connection, &connection->thread->moving);
   MHD_resume_connection(connection->connection);
 }
 
 static struct http_connection *connection_of_request(struct request *request) {
   return (struct http_connection *)(void *)((char *)request - offsetof(struct http_connection, request));
+}
+
+/* Of the feed, a page waits on; a stream begins at once. */
+static void take_returned(struct http_connection *connection) {
+  struct http_thread *thread = connection->thread;
+  struct request *request = &connection->request;
+  request_returned(request);
+  if (request->phase != REQUEST_FEEDING) {
+    thread->busy_until_ms = thread->now_ms + feed_busy_ms;
+    http_connection_resume(connection);
+  } else if (request->stream) {
+    http_connection_resume(connection);
+  } else {
+    http_feed_admit(connection);
+  }
 }
 
 void http_connection_take_returned(struct http_thread *thread) {
@@ -257,8 +272,7 @@ void http_connection_take_returned(struct http_thread *thread) {
     struct mail *next = mail->next;
     struct request *request = job_returned(&thread->pool, mail);
     if (request != NULL) {
-      request_returned(request);
-      resume(connection_of_request(request));
+      take_returned(connection_of_request(request));
     }
     mail = next;
   }
@@ -266,7 +280,7 @@ void http_connection_take_returned(struct http_thread *thread) {
 
 static void give_up(struct http_connection *connection) {
   request_give_up(&connection->request);
-  resume(connection);
+  http_connection_resume(connection);
 }
 
 static int64_t list_next_ms(const struct age_list *list) {

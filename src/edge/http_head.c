@@ -58,11 +58,16 @@ static void add_accept(struct head *head, struct bytes value) {
   while (take_part(&value, ',', &range)) {
     struct bytes type, parameter;
     if (!take_part(&range, ';', &type)) continue;
+    bool stream = equals(type, "text/event-stream");
     uint8_t weight = equals(type, "application/json") ? 3 : equals(type, "application/*") ? 2 : equals(type, "*/*") ? 1 : 0;
-    if (weight == 0 || weight < head->json_weight) continue;
+    if (!stream && (weight == 0 || weight < head->json_weight)) continue;
     bool wanted = true;
     while (take_part(&range, ';', &parameter))
       if (is_zero_weight(parameter)) wanted = false;
+    if (stream) {
+      head->accepts_stream = wanted;
+      continue;
+    }
     head->accepts_json = weight == head->json_weight ? head->accepts_json || wanted : wanted;
     head->json_weight = weight;
   }
@@ -95,6 +100,7 @@ void head_add(struct head *head, struct bytes name, struct bytes value) {
       if (equals(name, "Content-Type")) add_value(value, &head->content_type, &head->content_types);
       return;
     case 13:
+      if (equals(name, "Last-Event-ID")) add_value(value, &head->last_event_id, &head->last_event_ids);
       if (!equals(name, "Authorization")) return;
       add_value(value, &ignored, &head->authorizations);
       head->authorization = (const char *)value.data;

@@ -10,12 +10,14 @@
 struct head {
   const char *authorization;                                                     /* NULL: none */
   struct bytes content_type, content_length, transfer_encoding, idempotency_key; /* the last one given; data NULL: none */
+  struct bytes last_event_id;                                                    /* likewise */
   uint64_t length; /* value of Content-Length once head_judge_framing said OK */
   uint32_t bytes;  /* of all names and values, with what stands between them */
-  uint16_t hosts, content_lengths, transfer_encodings, content_types, authorizations, idempotency_keys;
+  uint16_t hosts, content_lengths, transfer_encodings, content_types, authorizations, idempotency_keys, last_event_ids;
   uint8_t json_weight;   /* how exactly an Accept range named application/json so far */
   bool accepts_json;     /* what the most exact one said */
   bool accepts_anything; /* no Accept header */
+  bool accepts_stream;   /* text/event-stream is named and wanted */
   bool malformed;        /* a name that is no token, or a control character in a value */
   bool chunked;          /* once head_judge_framing said OK */
 };
@@ -34,7 +36,8 @@ bool head_has_body(const struct head *head); /* bytes of a body are to come */
 
 /* INVALID_ARGUMENT: two Authorization headers. */
 enum status head_judge_authorization(const struct head *head, struct fault *fault);
-/* NOT_ACCEPTABLE unless application/json may be given. */
+/* NOT_ACCEPTABLE unless application/json may be given. (Where text/event-stream can be given and is wanted, this is not asked.)
+ */
 enum status head_judge_accept(const struct head *head, struct fault *fault);
 /* A read has neither a body nor an Idempotency-Key: INVALID_ARGUMENT. */
 enum status head_judge_read(const struct head *head, struct fault *fault);

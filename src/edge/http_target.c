@@ -141,19 +141,25 @@ enum status target_judge_parameters(const struct target *target, const char *con
   return STATUS_OK;
 }
 
-enum status target_number(const struct target *target, const char *name, uint64_t min, uint64_t max, uint64_t fallback,
-                          uint64_t *ret_value, struct fault *fault) {
-  struct bytes text = target_parameter(target, name);
+bool number_parse(struct bytes text, uint64_t *ret_value) {
   uint64_t value = 0;
   bool sound = text.size > 0 && (text.data[0] != '0' || text.size == 1);
   for (size_t i = 0; i < text.size && sound; i++)
     sound = text.data[i] >= '0' && text.data[i] <= '9' && !__builtin_mul_overflow(value, 10U, &value) &&
             !__builtin_add_overflow(value, (uint64_t)(text.data[i] - '0'), &value);
+  if (sound) *ret_value = value;
+  return sound;
+}
+
+enum status target_number(const struct target *target, const char *name, uint64_t min, uint64_t max, uint64_t fallback,
+                          uint64_t *ret_value, struct fault *fault) {
+  struct bytes text = target_parameter(target, name);
+  uint64_t value = 0;
   if (text.data == NULL) {
     *ret_value = fallback;
     return STATUS_OK;
   }
-  if (!sound || value < min || value > max)
+  if (!number_parse(text, &value) || value < min || value > max)
     return fault_set(fault, STATUS_INVALID_ARGUMENT, name, "must be a number from %" PRIu64 " to %" PRIu64, min, max);
   *ret_value = value;
   return STATUS_OK;

@@ -32,6 +32,8 @@ struct bytes target_parameter(const struct target *target, const char *name);
 /* INVALID_ARGUMENT naming the first parameter that is not among names (NULL-terminated; NULL: none are known). */
 enum status target_judge_parameters(const struct target *target, const char *const *names, struct fault *fault);
 
+/* A decimal number without sign or leading zero. False: it is none, or too large. */
+bool number_parse(struct bytes text, uint64_t *ret_value);
 /* A decimal number without sign or leading zero in min..max. INVALID_ARGUMENT naming the parameter; absent: OK, fallback. */
 enum status target_number(const struct target *target, const char *name, uint64_t min, uint64_t max, uint64_t fallback,
                           uint64_t *ret_value, struct fault *fault);

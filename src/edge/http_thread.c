@@ -48,6 +48,7 @@ static void begin_stop(struct http_thread *thread) {
   int listen_fd = MHD_quiesce_daemon(thread->daemon);
   if (listen_fd >= 0) guard_close(&listen_fd);
   http_connection_close_idle(thread);
+  http_feed_stop(thread);
 }
 
 /* True when nothing is left to wait for; *next_ms is when to look again at the latest. */
@@ -89,15 +90,18 @@ static void *thread_main(void *context) {
     thread_round(thread, round_wait_ms(thread, next_ms));
     http_connection_expire(thread);
     linger_expire(&thread->lingers, thread->now_ms);
+    http_feed_run(thread);
     (void)MHD_run(thread->daemon);
     request_pool_release(&thread->pool);
     next_ms = earlier(http_connection_next_ms(thread), linger_next_ms(&thread->lingers));
+    next_ms = earlier(next_ms, http_feed_next_ms(thread));
     if (!atomic_load_explicit(&thread->shared->stopping, memory_order_acquire)) continue;
     if (thread->stopping_since_ms == 0) begin_stop(thread);
     if (stop_is_over(thread, &next_ms)) break;
   }
   MHD_stop_daemon(thread->daemon);
   thread->daemon = NULL;
+  http_feed_clear(thread);
   current = NULL;
   return NULL;
 }
@@ -137,7 +141,8 @@ enum status http_thread_start(struct http_shared *shared, int listen_fd, unsigne
   thread->stop_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
   enum status outbox = outbox_init(&thread->outbox);
   if (outbox != STATUS_OK) thread->outbox.event_fd = -1;
-  request_pool_init(&thread->pool, shared->edge, &thread->outbox, &shared->body_bytes, &shared->stopping);
+  request_pool_init(&thread->pool, shared->edge, &thread->outbox, &shared->body_bytes, &shared->feed_readers,
+                    &shared->stopping);
   linger_init(&thread->lingers, thread->epoll_fd);
   thread->now_ms = monotonic_ms();
   thread->daemon = http_connection_daemon(thread, listen_fd, connections_max);

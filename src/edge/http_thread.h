@@ -32,13 +32,30 @@ struct http_connection {
   struct request request;
 };
 
+/* Readers of the feed that wait, and when they are looked at (http_feed.c). */
+struct http_feed {
+  struct age_list waiting; /* whoever has its turn next is the oldest; wait_ms is not used */
+  uint32_t count;          /* in the list */
+  uint32_t left;           /* of the turn that is under way: who has not been looked at */
+  bool fresh;              /* somebody came since the turn began */
+  bool more;               /* somebody was not done with the log as it is */
+  int64_t due_ms;          /* when one of them must be looked at, whatever happens */
+  int64_t next_due_ms;     /* the same, as far as this turn has found */
+  int64_t rest_until_us;   /* monotonic: commands come first */
+  uint64_t seen;           /* the end of the log that turns began with */
+  struct watch watch;
+  bool watched;
+};
+
 /* What the threads share. */
 struct http_shared {
   struct edge *edge;
   int64_t request_ms; /* http_request_ms_max and ticket_ms_max; shorter in tests */
   int64_t ticket_ms;
   unsigned address_connections_max; /* of one client address, at each thread; 0: no such limit */
+  int64_t heartbeat_ms;             /* feed_heartbeat_ms, likewise */
   _Atomic uint64_t body_bytes;
+  _Atomic uint32_t feed_readers;
   _Atomic bool stopping;
 };
 
@@ -50,6 +67,7 @@ struct http_thread {
   struct linger_set lingers;
   struct age_list moving;  /* a request is being read or an answer written, or the connection idles */
   struct age_list waiting; /* the engine has the ticket: suspended */
+  struct http_feed feed;
   struct http_connection *free_connections;
   uint32_t free_connection_count, connection_count;
   pthread_t pthread;
@@ -57,6 +75,7 @@ struct http_thread {
   unsigned library_status;   /* of the refusal that libmicrohttpd is about to write by itself; 0: none */
   int64_t now_ms;            /* monotonic, read once a round */
   int64_t stopping_since_ms; /* 0: not stopping */
+  int64_t busy_until_ms;     /* commands came back lately */
 };
 
 /* Starts the daemon on listen_fd (taken over, also on failure) and the thread. IO_ERROR. */
@@ -87,5 +106,24 @@ void http_connection_close_idle(struct http_thread *thread);
 /* Stopping: answers every connection that still waits for the engine. */
 void http_connection_give_up_all(struct http_thread *thread);
 void http_connection_free_all(struct http_thread *thread);
+/* To the newest end of the list, with its time starting now. */
+void http_connection_move(struct http_connection *connection, struct age_list *list);
+/* The library goes on with a suspended one. */
+void http_connection_resume(struct http_connection *connection);
+
+/* ---- http_feed.c: readers of the feed ---- */
+
+/* A suspended connection (or one about to be) whose request is in FEEDING begins to wait. */
+void http_feed_admit(struct http_connection *connection);
+/* Begins the answer of a stream. enum MHD_Result. */
+int http_feed_stream(struct http_connection *connection);
+/* Gives turns, for a bounded time. */
+void http_feed_run(struct http_thread *thread);
+/* When there will be turns to give (INT64_MAX: nobody waits). */
+int64_t http_feed_next_ms(const struct http_thread *thread);
+/* Stopping: answers all who wait. */
+void http_feed_stop(struct http_thread *thread);
+/* The thread has ended. */
+void http_feed_clear(struct http_thread *thread);
 
 #endif

@@ -93,6 +93,17 @@ static void write_queue_paused(struct buffer *out, const struct metrics *metrics
   }
 }
 
+static void write_subscriptions(struct buffer *out, const struct metrics *metrics) {
+  static const char name[] = "orbit_subscription_lag";
+  family(out, name, "gauge", "Events of the log behind the position of a subscription.");
+  for (uint32_t i = 0; i < metrics->subscription_count; i++) {
+    const struct subscription *subscription = &metrics->subscriptions[i];
+    buffer_append_format(out, "%s{namespace=\"%s\",subscription_id=\"%s\"} %" PRIu64 "\n", name,
+                         id_text(&subscription->namespace_id).text, id_text(&subscription->id).text,
+                         metrics->log_end - subscription->position);
+  }
+}
+
 static void write_leases(struct buffer *out, const struct metrics *metrics) {
   static const char name[] = "orbit_leases";
   family(out, name, "gauge", "Attempts that hold a lease now, by state.");
@@ -122,6 +133,7 @@ static void write_engine(struct buffer *out, const struct metrics *metrics) {
   whole(out, "orbit_expiries_total", "counter", engine->expiries, "Timers of tasks that came and led to something.");
   whole(out, "orbit_evidence_total", "counter", engine->evidence, "Reports that came without authority.");
   whole(out, "orbit_workers", "gauge", metrics->workers, "Workers connected.");
+  write_subscriptions(out, metrics);
   whole(out, "orbit_log_file_bytes", "gauge", journal->file_bytes, "Size of the log's file.");
   whole(out, "orbit_log_used_bytes", "gauge", journal->used_bytes, "Bytes of it that hold something.");
   whole(out, "orbit_log_reserved_bytes", "gauge", journal->reserved_bytes, "Bytes of it that are written ahead and free.");

@@ -16,11 +16,15 @@ enum { free_jobs_max = 1024, unavailable_retry_ms = 1000, secret_answer_bytes = 
 /* ---- What requests share ---- */
 
 void request_pool_init(struct request_pool *pool, struct edge *edge, struct outbox *outbox, _Atomic uint64_t *body_bytes,
-                       const _Atomic bool *stopping) {
+                       _Atomic uint32_t *feed_readers, const _Atomic bool *stopping) {
   uint64_t seed;
   randombytes_buf(&seed, sizeof seed);
-  *pool = (struct request_pool){
-      .edge = edge, .outbox = outbox, .body_bytes = body_bytes, .stopping = stopping, .history = history_new()};
+  *pool = (struct request_pool){.edge = edge,
+                                .outbox = outbox,
+                                .body_bytes = body_bytes,
+                                .feed_readers = feed_readers,
+                                .stopping = stopping,
+                                .history = history_new()};
   id_source_init(&pool->ids, seed);
 }
 
@@ -40,6 +44,7 @@ void request_pool_clear(struct request_pool *pool) {
   }
   if (pool->reader != NULL) journal_reader_free(pool->reader);
   history_free(pool->history);
+  feed_free(pool->feed);
 }
 
 void request_pool_release(struct request_pool *pool) {
@@ -97,6 +102,7 @@ struct bytes job_token(struct job *job) {
 static void free_answer(const struct command *command, const struct answer *answer) {
   if (answer->status != STATUS_OK) return;
   if (command->kind == COMMAND_GET_METRICS) free(answer->as.metrics);
+  if (command->kind == COMMAND_OPEN_FEED) free(answer->as.feed.scope);
   if (command->kind != COMMAND_LIST_TASKS && command->kind != COMMAND_LIST_OBJECTS && command->kind != COMMAND_LIST_AUDIT)
     return;
   free(answer->as.list.of.rows);
@@ -167,13 +173,14 @@ static void wipe_secret(struct request *request) {
 
 void request_reset(struct request *request) {
   let_job_go(request);
+  request_feed_close(request);
   wipe_secret(request);
   request->phase = REQUEST_NEW;
   request->route = NULL;
   request->who = (struct principal){.permissions = 0};
   head_init(&request->head);
   request->discarded = 0;
-  request->close = false;
+  request->close = request->stream = false;
   request->retry_after_ms = 0;
   request->allow[0] = '\0';
   buffer_shrink(&request->target_text);
@@ -182,6 +189,7 @@ void request_reset(struct request *request) {
 
 void request_clear(struct request *request) {
   let_job_go(request);
+  request_feed_close(request);
   wipe_secret(request);
   buffer_clear(&request->target_text);
   buffer_clear(&request->out);
@@ -212,7 +220,7 @@ const char *request_media_type(const struct request *request) {
   return text ? "text/plain; version=0.0.4; charset=utf-8" : "application/json";
 }
 
-static void request_refuse(struct request *request, struct fault *fault) {
+void request_refuse(struct request *request, struct fault *fault) {
   let_job_go(request);
   request_publish_fault(request, fault);
   buffer_reset(&request->out);
@@ -228,7 +236,7 @@ static void reserve_secret(struct request *request) {
   if ((request->route->flags & ROUTE_SECRET) != 0) (void)buffer_reserve(&request->out, secret_answer_bytes);
 }
 
-static void request_finish(struct request *request, const struct answer *answer) {
+void request_finish(struct request *request, const struct answer *answer) {
   struct fault fault = {.status = STATUS_OK};
   unsigned flags = request->route->flags;
   buffer_reset(&request->out);
@@ -283,6 +291,13 @@ static enum status judge_who(struct request *request, struct fault *fault) {
   return status;
 }
 
+/* The feed comes as a stream to whoever asks for one. */
+static enum status judge_accept(struct request *request, struct fault *fault) {
+  if (route_has(request, ROUTE_TEXT)) return STATUS_OK;
+  request->stream = route_has(request, ROUTE_FEED) && request->head.accepts_stream;
+  return request->stream ? STATUS_OK : head_judge_accept(&request->head, fault);
+}
+
 static enum status judge_rest(struct request *request, struct fault *fault) {
   const struct route *route = request->route;
   enum status status;
@@ -312,7 +327,7 @@ static enum status judge(struct request *request, const char *method, bool http_
   if (request->route != NULL) {
     status = judge_phase(request, fault);
     if (status == STATUS_OK) status = judge_who(request, fault);
-    if (status == STATUS_OK && !route_has(request, ROUTE_TEXT)) status = head_judge_accept(&request->head, fault);
+    if (status == STATUS_OK) status = judge_accept(request, fault);
     if (status != STATUS_OK) return status;
   }
   if (found != STATUS_OK) {
@@ -406,12 +421,20 @@ void request_returned(struct request *request) {
   must(request->phase == REQUEST_WAITING && request->job != NULL);
   request->phase = REQUEST_READING; /* the job is ours again */
   struct answer *answer = &request->job->ticket.answer;
-  if (answer->status == STATUS_OK) {
+  struct fault fault = answer->fault;
+  bool feeds = (request->route->flags & ROUTE_FEED) != 0;
+  fault.status = answer->status;
+  if (answer->status == STATUS_OK && feeds) {
+    fault.status = request_feed_open(request, answer, &fault);
+    if (fault.status == STATUS_OK) {
+      let_job_go(request);
+      request->phase = REQUEST_FEEDING;
+      return;
+    }
+  } else if (answer->status == STATUS_OK) {
     request_finish(request, answer);
     return;
   }
-  struct fault fault = answer->fault;
-  fault.status = answer->status;
   request_refuse(request, &fault);
 }
 

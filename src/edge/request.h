@@ -6,6 +6,7 @@
 #include "codec/digest.h"
 #include "codec/json.h"
 #include "edge/edge.h"
+#include "edge/feed.h"
 #include "edge/http_head.h"
 #include "edge/http_target.h"
 #include "state/history.h"
@@ -25,10 +26,12 @@ struct request_pool {
   bool snapshot_taken;           /* the reader's snapshot is of this round */
   struct job *free_jobs;
   uint32_t free_job_count;
-  uint32_t jobs_out; /* tickets that the engine has */
+  uint32_t jobs_out;              /* tickets that the engine has */
+  struct feed *feed;              /* NULL until somebody reads it */
+  _Atomic uint32_t *feed_readers; /* requests that read the feed, over all threads */
 };
 void request_pool_init(struct request_pool *pool, struct edge *edge, struct outbox *outbox, _Atomic uint64_t *body_bytes,
-                       const _Atomic bool *stopping);
+                       _Atomic uint32_t *feed_readers, const _Atomic bool *stopping);
 void request_pool_clear(struct request_pool *pool); /* no ticket may be out */
 /* Ends a round: lets the snapshot of the log go. Spans that handlers got from it die. */
 void request_pool_release(struct request_pool *pool);
@@ -57,7 +60,17 @@ enum request_phase {
   REQUEST_NEW = 0,  /* request_open comes next */
   REQUEST_READING,  /* the body, if any, is awaited */
   REQUEST_WAITING,  /* the engine has the ticket */
+  REQUEST_FEEDING,  /* it reads the feed: request->feed is there */
   REQUEST_ANSWERED, /* out, http_status and the header values are ready */
+};
+
+/* A reader of the feed. */
+struct request_feed {
+  struct feed_reader reader;
+  int64_t due_ms; /* monotonic: a page is answered then with nothing on it, a stream gets a heartbeat */
+  uint64_t told;  /* stream: the last position that the client knows of */
+  size_t sent;    /* stream: of out */
+  bool over;      /* stream: it ends when out is sent */
 };
 
 struct request {
@@ -70,6 +83,9 @@ struct request {
   struct buffer target_text;       /* the raw target, decoded in place by target_parse */
   struct id ids[2];                /* path ids in order */
   uint32_t page_start, page_limit; /* list routes */
+  uint32_t wait_ms;                /* a page of the feed: how long it may wait */
+  bool stream;                     /* the client wants the feed as text/event-stream */
+  struct request_feed *feed;       /* FEEDING; owned */
   struct job *job;                 /* NULL: none, or let go */
   size_t discarded;                /* bytes of the body that were read after the refusal */
   bool close;                      /* the connection must not be used again */
@@ -96,7 +112,7 @@ void request_open(struct request *request, const char *method, bool http_1_1);
 bool request_body(struct request *request, const void *data, size_t size);
 /* The body is whole: leaves WAITING or ANSWERED. */
 void request_complete(struct request *request);
-/* The ticket came back and the request waits for it: leaves ANSWERED. */
+/* The ticket came back and the request waits for it: leaves ANSWERED, or FEEDING. */
 void request_returned(struct request *request);
 /* The ticket took too long: answers 503 and leaves the job to the engine. */
 void request_give_up(struct request *request);
@@ -104,6 +120,29 @@ void request_give_up(struct request *request);
 const char *request_media_type(const struct request *request);
 /* Takes back a job that came through the outbox; returns its request, or NULL when nobody waits for it (it is freed then). */
 struct request *job_returned(struct request_pool *pool, struct mail *mail);
+
+/* ---- request_feed.c: requests in FEEDING ---- */
+
+/* It begins to wait; a stream that has nothing to say gets a heartbeat so often. */
+void request_feed_wait(struct request *request, int64_t now_ms, int64_t heartbeat_ms);
+/* Its turn, while pool->feed shows the log: true when there is something to be sent: a page (the request is ANSWERED), or bytes
+ * of the stream, or the stream is over. *ret_more: else its next turn should come soon, there is more of the log to be looked
+ * at. */
+bool request_feed_step(struct request *request, int64_t now_ms, bool *ret_more);
+/* Nobody waits any longer: a page is answered as it is, with a refusal when the log cannot be read, and a stream ends. */
+void request_feed_end(struct request *request, bool readable);
+/* The first bytes of a stream. */
+void request_feed_greet(struct request *request);
+/* Takes at most room bytes of the stream; returns how many. */
+size_t request_feed_take(struct request *request, char *out, size_t room);
+
+/* ---- between request.c and request_feed.c ---- */
+
+/* OPEN_FEED was answered: the request becomes a reader. UNAVAILABLE: there are too many. */
+enum status request_feed_open(struct request *request, struct answer *answer, struct fault *fault);
+void request_feed_close(struct request *request); /* it is none any more; also when it was none */
+void request_finish(struct request *request, const struct answer *answer);
+void request_refuse(struct request *request, struct fault *fault);
 
 /* For handlers that answer several things at once: makes a refusal fit to be told, as the whole request's would be. */
 void request_publish_fault(const struct request *request, struct fault *fault);

@@ -7,6 +7,8 @@
 static const char *const page_parameters[] = {"limit", "cursor", NULL};
 static const char *const task_parameters[] = {
     "queue_id", "state", "handler", "business_key", "created_after", "created_before", "limit", "cursor", NULL};
+static const char *const feed_parameters[] = {"after", "types", "queue_id", "task_id", "limit", "wait_ms", NULL};
+static const char *const subscription_parameters[] = {"limit", "wait_ms", NULL};
 static const char *const audit_parameters[] = {"target_id", "limit", "cursor", NULL};
 
 /* clang-format off */
@@ -66,6 +68,19 @@ static const struct route routes[] = {
     {"POST", "/v1/credentials/{id}:revoke", PERMISSION_ADMIN, ROUTE_WRITE | ROUTE_CHANGE, http_body_bytes_max, NULL, NULL,
      credentials_revoke_begin, credentials_write_finish},
     {"GET", "/v1/audit", PERMISSION_ADMIN, 0, 0, audit_parameters, "audit", audit_list_begin, audit_list_finish},
+
+    {"GET", "/v1/events", PERMISSION_EVENTS_READ, ROUTE_FEED, 0, feed_parameters, NULL, feed_begin_events, feed_finish},
+    {"POST", "/v1/subscriptions", PERMISSION_EVENTS_READ, ROUTE_WRITE, http_body_bytes_max, NULL, NULL,
+     subscriptions_create_begin, subscriptions_write_finish},
+    {"GET", "/v1/subscriptions", PERMISSION_EVENTS_READ, 0, 0, page_parameters, "subscriptions",
+     subscriptions_list_begin, subscriptions_list_finish},
+    {"GET", "/v1/subscriptions/{id}", PERMISSION_EVENTS_READ, 0, 0, NULL, NULL, subscriptions_get_begin, subscriptions_get_finish},
+    {"GET", "/v1/subscriptions/{id}/events", PERMISSION_EVENTS_READ, ROUTE_FEED, 0, subscription_parameters, NULL,
+     feed_begin_subscription, feed_finish},
+    {"POST", "/v1/subscriptions/{id}:ack", PERMISSION_EVENTS_READ, ROUTE_WRITE | ROUTE_CHANGE, http_body_bytes_max, NULL, NULL,
+     subscriptions_ack_begin, subscriptions_write_finish},
+    {"POST", "/v1/subscriptions/{id}:delete", PERMISSION_EVENTS_READ, ROUTE_WRITE | ROUTE_CHANGE, http_body_bytes_max, NULL, NULL,
+     subscriptions_delete_begin, subscriptions_write_finish},
 
     {"GET", "/metrics", PERMISSION_METRICS_READ, ROUTE_TEXT, 0, NULL, NULL, metrics_begin, metrics_finish},
     {"GET", "/v1/worker", 0, ROUTE_OPEN, 0, NULL, NULL, NULL, node_worker_finish},

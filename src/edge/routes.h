@@ -14,7 +14,8 @@ enum route_flag {
   ROUTE_PAGED = 16,  /* takes `limit` and `cursor`: request->page_start and page_limit are filled before begin */
   ROUTE_CHANGE = 32, /* a write that makes no object of its own: 200 also the first time */
   ROUTE_SECRET = 64, /* the answer may hold a token: its memory is wiped */
-  ROUTE_TEXT = 128,  /* metrics: plain text without the envelope; open, and there while the log is read, with --metrics-open */
+  ROUTE_FEED = 512, /* reads the feed: a page that may wait, or a stream of events; finish writes the page, without an answer */
+  ROUTE_TEXT = 128, /* metrics: plain text without the envelope; open, and there while the log is read, with --metrics-open */
 };
 
 /* Makes the command from path, parameters and body (request->job has the body and room for texts). The caller fills in who asks
@@ -53,8 +54,10 @@ route_finish tasks_operations_finish, tasks_operation_finish, tasks_events_finis
 route_begin tasks_batch_begin;
 route_finish tasks_batch_finish;
 /* routes_list.c */
-route_begin tasks_list_begin, queues_list_begin, applications_list_begin, credentials_list_begin, audit_list_begin;
-route_finish tasks_list_finish, queues_list_finish, applications_list_finish, credentials_list_finish, audit_list_finish;
+route_begin tasks_list_begin, queues_list_begin, applications_list_begin, credentials_list_begin, audit_list_begin,
+    subscriptions_list_begin;
+route_finish tasks_list_finish, queues_list_finish, applications_list_finish, credentials_list_finish, audit_list_finish,
+    subscriptions_list_finish;
 /* routes_admin.c */
 route_begin namespaces_create_begin, queues_create_begin, queues_change_begin, queues_pause_begin, queues_resume_begin,
     queues_get_begin;
@@ -66,6 +69,10 @@ route_finish credentials_write_finish, credentials_get_finish;
 /* routes_metrics.c */
 route_begin metrics_begin;
 route_finish metrics_finish;
+/* routes_feed.c */
+route_begin feed_begin_events, feed_begin_subscription, subscriptions_create_begin, subscriptions_ack_begin,
+    subscriptions_delete_begin, subscriptions_get_begin;
+route_finish feed_finish, subscriptions_write_finish, subscriptions_get_finish;
 /* routes_node.c */
 route_finish node_info_finish, node_health_finish, node_ready_finish, node_worker_finish;
 

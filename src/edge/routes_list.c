@@ -4,6 +4,7 @@
 
 #include "base/guard.h"
 #include "codec/wire_admin.h"
+#include "codec/wire_feed.h"
 #include "codec/wire_http.h"
 #include "codec/wire_list.h"
 #include "edge/routes.h"
@@ -105,6 +106,10 @@ enum status credentials_list_begin(struct request *request, struct command *comm
   return begin_objects(request, LIST_CREDENTIALS, command, fault);
 }
 
+enum status subscriptions_list_begin(struct request *request, struct command *command, struct fault *fault) {
+  return begin_objects(request, LIST_SUBSCRIPTIONS, command, fault);
+}
+
 /* One kind of object in a list. */
 struct object_row {
   struct id id;
@@ -168,6 +173,19 @@ static void credential_write(struct buffer *out, const struct answer_list *list,
 
 enum status credentials_list_finish(struct request *request, const struct answer *answer, struct fault *fault) {
   return finish_objects(request, &answer->as.list, credential_row, credential_write, fault);
+}
+
+static struct object_row subscription_row(const struct answer_list *list, uint32_t row) {
+  return (struct object_row){list->of.subscriptions[row].id, list->of.subscriptions[row].config_seq};
+}
+
+static void subscription_write(struct buffer *out, const struct answer_list *list, uint32_t row,
+                               const struct object_texts *texts) {
+  wire_subscription_write(out, &list->of.subscriptions[row], texts->name, true, list->log_end);
+}
+
+enum status subscriptions_list_finish(struct request *request, const struct answer *answer, struct fault *fault) {
+  return finish_objects(request, &answer->as.list, subscription_row, subscription_write, fault);
 }
 
 /* ---- Administrative audit: pages go on by position in the log ---- */

@@ -143,6 +143,11 @@ static handler *const handlers[COMMAND_KIND_COUNT] = {
     [COMMAND_GET_APPLICATION] = admin_get_application,
     [COMMAND_GET_CREDENTIAL] = admin_get_credential,
     [COMMAND_GET_METRICS] = metrics_get,
+    [COMMAND_SUBSCRIPTION_CREATE] = feed_write_subscription,
+    [COMMAND_SUBSCRIPTION_ACK] = feed_write_subscription,
+    [COMMAND_SUBSCRIPTION_DELETE] = feed_write_subscription,
+    [COMMAND_GET_SUBSCRIPTION] = feed_get_subscription,
+    [COMMAND_OPEN_FEED] = feed_open,
 };
 
 void command_handle(struct engine *engine, struct ticket *ticket) {

@@ -36,6 +36,8 @@ struct engine *engine_new(struct journal *journal, struct state *state, const st
   pool_init(&engine->workers, sizeof(struct worker));
   pool_init(&engine->groups, sizeof(struct worker_group));
   (void)pthread_mutex_init(&engine->clock_lock, NULL);
+  watches_init(&engine->watches);
+  watches_tell(&engine->watches, journal_last_seq(journal));
   clock_init(&engine->clock, clock_wall_us(), clock_monotonic_us(), journal_last_time_us(journal));
   return engine;
 }
@@ -50,6 +52,7 @@ void engine_free(struct engine *engine) {
   directory_free(engine->directory);
   state_free(engine->state);
   mailbox_clear(&engine->mailbox);
+  watches_clear(&engine->watches);
   (void)pthread_mutex_destroy(&engine->clock_lock);
   free(engine);
 }
@@ -198,6 +201,7 @@ static enum status tick_commit(struct engine *engine, struct fault *fault) {
   int64_t before = clock_monotonic_us();
   enum status status = journal_commit(engine->journal, &engine->commit, fault);
   if (status != STATUS_OK) return status;
+  watches_tell(&engine->watches, journal_last_seq(engine->journal));
   engine->counters.commits++;
   latency_add(&engine->counters.commit, clock_monotonic_us() - before);
   return STATUS_OK;
@@ -274,6 +278,12 @@ enum status engine_submit(struct engine *engine, struct ticket *ticket, struct f
 struct directory *engine_directory(struct engine *engine) {
   return engine->directory;
 }
+
+uint64_t engine_position(const struct engine *engine) { return atomic_load(&engine->watches.position); }
+
+void engine_watch(struct engine *engine, struct watch *watch) { watches_add(&engine->watches, watch); }
+
+void engine_unwatch(struct engine *engine, struct watch *watch) { watches_remove(&engine->watches, watch); }
 
 void engine_drain(struct engine *engine) {
   atomic_store(&engine->draining, true);

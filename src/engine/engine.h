@@ -8,6 +8,7 @@
 #include "base/status.h"
 #include "engine/directory.h"
 #include "engine/mail.h"
+#include "engine/watch.h"
 #include "journal/journal.h"
 #include "state/state.h"
 
@@ -39,6 +40,12 @@ enum status engine_submit(struct engine *engine, struct ticket *ticket, struct f
 struct directory *engine_directory(struct engine *engine);
 /* Refuse new submissions and stop dispatch from now on; start, renew, finish, release and reads still pass. */
 void engine_drain(struct engine *engine);
+
+/* The last event that is durable. */
+uint64_t engine_position(const struct engine *engine);
+/* From here on the watch is rung as engine/watch.h says; it must not move until engine_unwatch. */
+void engine_watch(struct engine *engine, struct watch *watch);
+void engine_unwatch(struct engine *engine, struct watch *watch);
 
 /* ---- the thread (engine/loop.c): clock, waiting, wake-ups ---- */
 

@@ -101,6 +101,7 @@ struct engine {
   pthread_mutex_t clock_lock;
   struct clock clock;
   struct engine_counters counters;
+  struct watches watches;
   _Atomic uint64_t mailbox_full;
 };
 
@@ -149,6 +150,10 @@ enum status admin_get_credential(struct engine *engine, struct ticket *ticket);
 enum status admin_list_tasks(struct engine *engine, struct ticket *ticket);
 enum status admin_list_objects(struct engine *engine, struct ticket *ticket);
 enum status admin_list_audit(struct engine *engine, struct ticket *ticket);
+/* subscriptions.c */
+enum status feed_write_subscription(struct engine *engine, struct ticket *ticket);
+enum status feed_get_subscription(struct engine *engine, struct ticket *ticket);
+enum status feed_open(struct engine *engine, struct ticket *ticket);
 enum status metrics_get(struct engine *engine, struct ticket *ticket);
 
 /* attempts.c: start, renew, finish, release. */

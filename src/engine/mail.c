@@ -61,7 +61,7 @@ static struct mail *chain_reverse(struct mail *first) {
   return reversed;
 }
 
-static void outbox_wake(struct outbox *outbox) {
+void outbox_ring(struct outbox *outbox) {
   static const uint64_t one = 1;
   ssize_t written;
   do written = write(outbox->event_fd, &one, sizeof one);
@@ -79,7 +79,7 @@ void outbox_put(struct outbox *outbox, struct mail *oldest, struct mail *newest)
   do oldest->next = head;
   while (!atomic_compare_exchange_weak_explicit(&outbox->head, &head, top, memory_order_release, memory_order_relaxed));
   /* Where something lay already, whoever put it there wakes the owner for both. */
-  if (head == NULL) outbox_wake(outbox);
+  if (head == NULL) outbox_ring(outbox);
 }
 
 struct mail *outbox_take(struct outbox *outbox) {

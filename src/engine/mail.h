@@ -69,6 +69,8 @@ enum status outbox_init(struct outbox *outbox);
 void outbox_clear(struct outbox *outbox);
 /* Engine side: hands over a chain, oldest first, with one wake-up. */
 void outbox_put(struct outbox *outbox, struct mail *oldest, struct mail *newest);
+/* Wakes the owner though nothing may be in it. Any thread. */
+void outbox_ring(struct outbox *outbox);
 /* Owner's side: takes everything, oldest first; NULL when empty. Resets event_fd. */
 struct mail *outbox_take(struct outbox *outbox);
 

@@ -37,9 +37,20 @@ static void gather_queue(void *context, const struct queue *queue) {
       (struct metrics_queue){.queue = *queue, .oldest_waiting_at = state_oldest_waiting(gathering->state, &queue->id)};
 }
 
+static void gather_subscription(void *context, const struct subscription *subscription) {
+  struct gathering *gathering = context;
+  struct metrics *metrics = gathering->metrics;
+  if (!id_is_zero(&gathering->namespace_id) && !id_equal(&gathering->namespace_id, &subscription->namespace_id)) return;
+  metrics->subscriptions[metrics->subscription_count++] = *subscription;
+}
+
 enum status metrics_get(struct engine *engine, struct ticket *ticket) {
   uint32_t capacity = state_queue_count(engine->state);
-  struct metrics *metrics = guard_calloc(1, sizeof *metrics + sizeof(struct metrics_queue) * capacity);
+  uint32_t subscriptions = state_subscriptions_live(engine->state);
+  struct metrics *metrics =
+      guard_calloc(1, sizeof *metrics + sizeof(struct metrics_queue) * capacity + sizeof(struct subscription) * subscriptions);
+  metrics->subscriptions = (struct subscription *)(void *)&metrics->queues[capacity];
+  metrics->log_end = state_last_seq(engine->state);
   struct gathering gathering = {metrics, capacity, engine->state, ticket->command.who.namespace_id};
   metrics->engine = engine->counters;
   metrics->engine.mailbox_full = atomic_load(&engine->mailbox_full);
@@ -48,6 +59,7 @@ enum status metrics_get(struct engine *engine, struct ticket *ticket) {
   metrics->workers = engine->workers.live;
   metrics->now_us = engine->now_us;
   state_each_queue(engine->state, gather_queue, &gathering);
+  state_each_subscription(engine->state, gather_subscription, &gathering);
   ticket->answer.as.metrics = metrics;
   return STATUS_OK;
 }

@@ -37,7 +37,10 @@ struct metrics {
   uint64_t workers;         /* connected */
   uint64_t leased, running; /* attempts with authority, all namespaces */
   int64_t now_us;
-  uint32_t queue_count; /* of the asking credential's namespace; of all when it has none */
+  uint64_t log_end; /* the newest event */
+  uint32_t subscription_count;
+  struct subscription *subscriptions; /* behind the queues, of the same namespaces; same allocation */
+  uint32_t queue_count;               /* of the asking credential's namespace; of all when it has none */
   struct metrics_queue queues[];
 };
 

@@ -164,7 +164,8 @@ int64_t state_oldest_waiting(const struct state *state, const struct id *queue_i
 static const enum object_kind list_kinds[] = {[LIST_QUEUES] = OBJECT_QUEUE,
                                               [LIST_APPLICATIONS] = OBJECT_APPLICATION,
                                               [LIST_CREDENTIALS] = OBJECT_CREDENTIAL,
-                                              [LIST_NAMESPACES] = OBJECT_NAMESPACE};
+                                              [LIST_NAMESPACES] = OBJECT_NAMESPACE,
+                                              [LIST_SUBSCRIPTIONS] = OBJECT_SUBSCRIPTION};
 
 static bool object_in_list(const struct object *object, enum object_kind kind, const struct id *namespace_id,
                            const struct credential *credential) {
@@ -176,6 +177,9 @@ static bool object_in_list(const struct object *object, enum object_kind kind, c
       return id_equal(&object->as.application.namespace_id, namespace_id);
     case OBJECT_CREDENTIAL:
       return id_equal(&object->as.credential.namespace_id, namespace_id);
+    case OBJECT_SUBSCRIPTION:
+      return id_equal(&object->as.subscription.namespace_id, namespace_id) && !object->as.subscription.deleted &&
+             credential_reaches_subscription(credential, &object->as.subscription);
     default:
       return true;
   }
@@ -192,6 +196,9 @@ static void list_add(struct answer_list *list, const struct object *object) {
     case OBJECT_CREDENTIAL:
       list->of.credentials[list->count] = object->as.credential;
       list->of.credentials[list->count].queue_ids = NULL;
+      break;
+    case OBJECT_SUBSCRIPTION:
+      list->of.subscriptions[list->count] = object->as.subscription;
       break;
     default:
       list->of.namespaces[list->count] = object->id;
@@ -221,6 +228,7 @@ enum status state_list_objects(const struct state *state, const struct id *names
     }
     list_add(&list, object);
   }
+  list.log_end = state->last_seq;
   *ret_list = list;
   return STATUS_OK;
 }

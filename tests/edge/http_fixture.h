@@ -105,7 +105,7 @@ static inline void fixture_queue(struct commit *commit, unsigned number, unsigne
 
 static inline void fixture_people(struct commit *commit) {
   const uint64_t people = MAY(TASKS_READ) | MAY(TASKS_SUBMIT) | MAY(TASKS_CANCEL) | MAY(TASKS_REVIEW) | MAY(TASKS_RETRY) |
-                          MAY(TASKS_AUDIT_READ) | MAY(QUEUES_READ);
+                          MAY(TASKS_AUDIT_READ) | MAY(QUEUES_READ) | MAY(EVENTS_READ);
   struct id queue_b = fixture_id(0xa02);
   fixture_credential(commit, 0xc11, 0x100, TOKEN_PEOPLE, people, NULL);
   fixture_credential(commit, 0xc12, 0x100, TOKEN_PEOPLE_B, people, &queue_b);

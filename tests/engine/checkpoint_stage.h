@@ -203,6 +203,33 @@ static inline void step_administration(struct stage *stage) {
   if (roll(stage, 3) == 0) (void)world_do(world, &credential);
 }
 
+/* Cursors are made, move, and go; most of what is asked is refused, as their number is small and the names are few. */
+static inline void step_reader(struct stage *stage) {
+  static const char *const names[] = {"r1", "r2", "r3", "r4"};
+  static struct id made[4];
+  struct world *world = &stage->world;
+  unsigned which = (unsigned)roll(stage, 4);
+  uint64_t what = roll(stage, 4);
+  const char *key = key_text(stage);
+  struct command command = {.kind = what == 0   ? COMMAND_SUBSCRIPTION_CREATE
+                                    : what == 1 ? COMMAND_SUBSCRIPTION_DELETE
+                                                : COMMAND_SUBSCRIPTION_ACK,
+                            .who = world->who};
+  struct subscription_command *subscription = &command.as.subscription;
+  if (what == 0) {
+    subscription->name = bytes_text(names[which]);
+    subscription->from = FEED_FROM_LATEST;
+    if (roll(stage, 2) == 0) subscription->queue_id = world->queue_id;
+    if (roll(stage, 2) == 0) assert_true(feed_types_parse(bytes_text("task.failed,task.reviewed"), &subscription->types));
+  } else {
+    subscription->id = made[which];
+    if (what > 1) subscription->position = 1 + roll(stage, journal_last_seq(world->journal));
+  }
+  world_identify(world, &command, key);
+  struct answer answer = world_do(world, &command);
+  if (what == 0 && answer.status == STATUS_OK) made[which] = answer.as.subscription.id;
+}
+
 static inline void step_time(struct stage *stage) {
   static const int64_t ms[] = {1, 100, 700, 3000, 35000};
   world_advance_ms(&stage->world, ms[roll(stage, 5)]);
@@ -225,8 +252,8 @@ static inline void step_follower(struct stage *stage) {
 
 static inline void walk(struct stage *stage, unsigned steps) {
   typedef void step(struct stage *);
-  static step *const all[] = {step_submit, step_submit, step_submit, step_submit, step_hello,    step_work,    step_work,
-                              step_work,   step_people, step_time,   step_time,   step_follower, step_follower};
+  static step *const all[] = {step_reader, step_submit, step_submit, step_submit, step_submit, step_hello,    step_work,
+                              step_work,   step_work,   step_people, step_time,   step_time,   step_follower, step_follower};
   for (unsigned i = 0; i < steps; i++) {
     uint64_t rare = roll(stage, 60);
     if (rare == 0) step_restart(stage);

@@ -26,6 +26,9 @@ static struct id target_of(const struct command *command) {
     case COMMAND_CREDENTIAL_ROTATE:
     case COMMAND_CREDENTIAL_REVOKE:
       return command->as.credential.id;
+    case COMMAND_SUBSCRIPTION_ACK:
+    case COMMAND_SUBSCRIPTION_DELETE:
+      return command->as.subscription.id;
     default:
       return (struct id){{0}};
   }
@@ -48,6 +51,10 @@ static struct id digest_of(const struct command *command) {
     case COMMAND_CREDENTIAL_ROTATE:
     case COMMAND_CREDENTIAL_REVOKE:
       return credential_digest(command->kind, &command->as.credential);
+    case COMMAND_SUBSCRIPTION_CREATE:
+    case COMMAND_SUBSCRIPTION_ACK:
+    case COMMAND_SUBSCRIPTION_DELETE:
+      return subscription_digest(command->kind, &command->as.subscription);
     default:
       return queue_digest(command->kind, &command->as.queue);
   }
