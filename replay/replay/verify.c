@@ -208,7 +208,11 @@ static void compare_checkpoint(struct verify *verify, const struct request *requ
   struct fault fault = {.message = ""};
   uint64_t seq;
   if (verify->judging.findings != 0 || asprintf(&path, "%s/views", request->cli.data) < 0) return;
-  if (access(path, F_OK) != 0 || reading_open(request->cli.data, &journal) != exit_done) return;
+  if (access(path, F_OK) != 0) return;
+  if (reading_open(request->cli.data, &journal) != exit_done) {
+    (void)tool_say(exit_done, "so the checkpoint was not compared");
+    return;
+  }
   enum status status = checkpoint_compare(path, journal, verify->state, &seq, &fault);
   if (status == STATUS_CORRUPT)
     finding(verify, verify->judging.judge.seq, "the checkpoint is not what the log folds to", fault.message);
