@@ -12,14 +12,6 @@ struct principal sim_principal(const struct sim *sim, unsigned who) {
                             .permissions = UINT64_MAX};
 }
 
-static struct id digest_of_text(struct bytes text) {
-  struct id digest;
-  uint8_t hash[token_hash_bytes];
-  token_hash(text, hash);
-  memcpy(digest.bytes, hash, id_bytes);
-  return digest;
-}
-
 static struct id identity(const struct sim *sim, const struct request *request, const struct id *target) {
   char key[24];
   int size = snprintf(key, sizeof key, "k%llu", (unsigned long long)request->key);
@@ -48,8 +40,7 @@ static void make_submit(const struct sim *sim, const struct request *request, st
       .attempt_timeout_ms = request->attempt_timeout_ms,
       .priority = request->priority,
   };
-  struct id payload = digest_of_text(command->as.submit.payload);
-  command->operation.digest = submit_digest(&command->as.submit, &payload);
+  command->operation.digest = submit_digest(&command->as.submit, &sim->codec.payloads[request->text % texts_max]);
   command->operation.identity = identity(sim, request, &none);
 }
 
@@ -88,11 +79,12 @@ static void make_finish(const struct sim *sim, const struct request *request, st
     report.error_code = bytes_text("BROKEN");
     report.error_details = text_details(request->text);
   }
-  struct id digest = digest_of_text(success ? report.result : report.error_details);
+  const struct id *digest =
+      success ? &sim->codec.results[request->text % texts_max] : &sim->codec.details[request->text % texts_max];
   report.identity = identity_make(journal_secret(sim->disk), &sim->namespace_id, "task.report", &request->attempt_id,
                                   bytes_of(command->who.application_id.bytes, id_bytes));
   command->as.finish = (struct finish_command){.ref = ref, .report = report};
-  command->operation.digest = finish_digest(&ref, &report, success ? NULL : &digest, success ? &digest : NULL);
+  command->operation.digest = finish_digest(&ref, &report, success ? NULL : digest, success ? digest : NULL);
   identify_attempt(sim, request, command);
 }
 
@@ -137,7 +129,7 @@ static void make_review(const struct sim *sim, const struct request *request, st
                                                .evidence_ref = text_evidence(request->text),
                                                .outcome = request->outcome,
                                                .result = text_result(request->text),
-                                               .result_digest = digest_of_text(text_result(request->text))};
+                                               .result_digest = sim->codec.results[request->text % texts_max]};
   command->operation.digest = review_digest(&command->as.review);
   command->operation.identity = identity(sim, request, &request->task_id);
 }

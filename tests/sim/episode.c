@@ -43,8 +43,8 @@ static make_step *const makers[STEP_COUNT] = {
     [STEP_CANCEL] = step_cancel, [STEP_REVIEW] = step_review,       [STEP_RETRY] = step_retry, [STEP_RACE] = step_race,
     [STEP_REPEAT] = step_repeat, [STEP_CONFLICT] = step_conflict,   [STEP_READ] = step_read,   [STEP_CONNECT] = step_connect,
     [STEP_LEAVE] = step_leave,   [STEP_CAPACITY] = step_capacity,   [STEP_DRAIN] = step_drain, [STEP_QUEUE] = step_queue,
-    [STEP_LOSE] = step_lose,     [STEP_DUPLICATE] = step_duplicate, [STEP_CRASH] = step_crash, [STEP_BREAK] = step_break,
-    [STEP_DISK] = step_disk,     [STEP_SLOW] = step_slow,           [STEP_CLOCK] = step_clock,
+    [STEP_LOSE] = step_lose,     [STEP_DUPLICATE] = step_duplicate, [STEP_CRASH] = step_crash, [STEP_STOP] = step_stop,
+    [STEP_BREAK] = step_break,   [STEP_DISK] = step_disk,           [STEP_SLOW] = step_slow,   [STEP_CLOCK] = step_clock,
 };
 
 /* ---- the end ---- */

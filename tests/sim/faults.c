@@ -79,6 +79,11 @@ void step_crash(struct sim *sim) {
   sim_restart(sim);
 }
 
+void step_stop(struct sim *sim) {
+  sim->counts.faults[FAULT_STOP]++;
+  sim_stop(sim);
+}
+
 /* The next commit does not go well. */
 void step_break(struct sim *sim) {
   disk_set_fate(sim->disk, (enum fate)(1 + sim_roll(sim, FATE_COUNT - 1)), sim_roll(sim, UINT64_MAX));

@@ -219,6 +219,32 @@ void sim_restart(struct sim *sim) {
   start(sim);
 }
 
+/* node.stopped, alone in its commit. */
+static void read_stop(struct sim *sim) {
+  if (!sim_read_events(sim)) return;
+  const struct event *event = sim->events;
+  if (sim->event_count != 1 || event->type != EVENT_node_stopped || !bytes_equal_text(event->body.node_stopped.reason, "asked"))
+    model_complain(&sim->model, "the server should have ended with node.stopped");
+  else sim->model.operation_id = event->common.operation_id;
+}
+
+void sim_stop(struct sim *sim) {
+  struct fault fault = {0};
+  disk_set_fate(sim->disk, FATE_GOOD, 0);
+  engine_drain(sim->engine);
+  sim->model.draining = true;
+  for (unsigned ticks = (unsigned)sim_roll(sim, 3); sim_is_well(sim); ticks--) {
+    sim_tick(sim);
+    if (ticks == 0) break;
+    sim_pass_us(sim, (int64_t)sim_roll(sim, 2000000));
+  }
+  if (!sim_is_well(sim)) return;
+  if (engine_finish(sim->engine, sim->now_us, "asked", &fault) != STATUS_OK)
+    model_complain(&sim->model, "the server does not stop: %s", fault.message);
+  else read_stop(sim);
+  sim_restart(sim);
+}
+
 void sim_compare_fold(struct sim *sim) {
   if (!sim_is_well(sim)) return;
   struct state *again = folded(sim);
@@ -256,6 +282,7 @@ void sim_open(struct sim *sim, uint64_t seed, enum mistake mistake, bool trace) 
   sim->monotonic_us = 1000000;
   sim->decoder = event_decoder_new();
   model_init(&sim->model, mistake);
+  codec_open(&sim->codec);
   must(outbox_init(&sim->outbox) == STATUS_OK);
   sim->disk = disk_new(seed);
   sim->model.node_id = journal_node_id(sim->disk);
@@ -274,5 +301,6 @@ void sim_close(struct sim *sim) {
   event_decoder_free(sim->decoder);
   free(sim->events);
   model_clear(&sim->model);
+  codec_close(&sim->codec);
   disk_free(sim->disk);
 }

@@ -198,6 +198,7 @@ void model_restart(struct model *model, const struct event *started) {
   model->now_us = started->time_us;
   model->operation_id = started->common.operation_id;
   memset(model->sessions, 0, sizeof model->sessions);
+  model->draining = false;
   for (uint32_t i = 0; i < model->unfinished_count; i++) {
     struct model_task *task = &model->tasks[model->unfinished[i]];
     if (!model_is_held(task->state)) continue;

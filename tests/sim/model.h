@@ -142,7 +142,7 @@ struct model {
   struct id actor, identity, digest;
   struct foreseen want;
   const struct event *have;
-  bool disk_full, starved;
+  bool disk_full, starved, draining; /* draining: the server gives out no new work */
   struct model_push pushes[model_pushes_max];
   uint32_t push_count;
   uint32_t touched[model_touched_max]; /* tasks that changed */

@@ -189,7 +189,7 @@ static void read_lease(struct model *model, struct model_task *task, const struc
 static bool take_claim(struct model *model) {
   const struct event *event = &model->seen.events[model->seen.at];
   struct model_task *task = model_task(model, &event->stream);
-  if (event->type != EVENT_task_leased || task == NULL || model->disk_full) {
+  if (event->type != EVENT_task_leased || task == NULL || model->disk_full || model->draining) {
     model_complain(model, "seq %llu: %s should not have been committed", (unsigned long long)event->seq,
                    event_type_text(event->type));
     return false;
@@ -228,7 +228,7 @@ void model_dispatch(struct model *model) {
   bool demand[queues_max][handlers_offered_max];
   while (model->seen.at < model->seen.count)
     if (!take_claim(model)) return;
-  if (model->disk_full) return;
+  if (model->disk_full || model->draining) return;
   find_demand(model, demand);
   for (uint32_t i = 0; i < model->unfinished_count; i++) {
     const struct model_task *task = &model->tasks[model->unfinished[i]];
@@ -247,7 +247,7 @@ int64_t model_next_us(const struct model *model) {
     next = model_earlier(next, model_due(task));
     if (task->state != TASK_WAITING) continue;
     if (task->available_at > model->now_us) next = model_earlier(next, task->available_at);
-    else if (!model->disk_full && demand[task->queue][task->handler] && may_be_claimed(model, task))
+    else if (!model->disk_full && !model->draining && demand[task->queue][task->handler] && may_be_claimed(model, task))
       next = model_earlier(next, rate_opens_at(&model->queues[task->queue]));
   }
   return next;

@@ -4,6 +4,7 @@
 #ifndef ORBIT_TESTS_SIM_SIM_H
 #define ORBIT_TESTS_SIM_SIM_H
 
+#include "codec/json.h"
 #include "engine/clock.h"
 #include "engine/engine.h"
 #include "sim/disk.h"
@@ -34,6 +35,7 @@
   STEP(LOSE, 120)     \
   STEP(DUPLICATE, 60) \
   STEP(CRASH, 6)      \
+  STEP(STOP, 2)       \
   STEP(BREAK, 18)     \
   STEP(DISK, 24)      \
   STEP(SLOW, 24)      \
@@ -54,6 +56,7 @@ struct step {
 /* What was done to it. */
 #define FAULTS(FAULT)                                    \
   FAULT(CRASH, "crash between steps")                    \
+  FAULT(STOP, "clean stop and start")                    \
   FAULT(LOST_WRITE, "commit lost before its sync")       \
   FAULT(TORN_COMMIT, "torn commit")                      \
   FAULT(LOST_ANSWER, "answers lost behind a commit")     \
@@ -108,6 +111,13 @@ struct worker_here {
   bool was_here;
 };
 
+/* What is needed to write requests out and read them again, and the digests of the world's documents. */
+struct codec {
+  struct json json;
+  struct buffer body, texts, scratch;
+  struct id payloads[texts_max], results[texts_max], details[texts_max];
+};
+
 struct sim_counts {
   uint64_t commands, commits, events, steps;
   uint64_t faults[FAULT_COUNT];
@@ -121,6 +131,7 @@ struct sim {
   struct outbox outbox;
   struct session_gauge gauge;
   struct id namespace_id;
+  struct codec codec;
   struct id queue_lists[8][queues_max]; /* by mask, for worker.hello */
   struct handler_offer handler_lists[8][handlers_offered_max];
   uint64_t seed, dice; /* dice: of the step that is being made */
@@ -158,6 +169,8 @@ void sim_pass_until(struct sim *sim, int64_t until_us);
 void sim_go_down(struct sim *sim);
 /* Ends the process and starts it again from the log; what was in the mailbox is gone. */
 void sim_restart(struct sim *sim);
+/* Stops as a server does that is asked to: no new work, what runs goes on for a while, node.stopped; and starts again. */
+void sim_stop(struct sim *sim);
 /* Ends the log's reading: folds it anew, and compares with what is served. */
 void sim_compare_fold(struct sim *sim);
 /* Decodes the events behind the last one read. */
@@ -178,6 +191,13 @@ void sim_make_lists(struct sim *sim);
 struct principal sim_principal(const struct sim *sim, unsigned who);
 /* The command that the product is given. */
 void sim_command(const struct sim *sim, const struct request *request, struct command *command);
+
+/* ---- codec.c ---- */
+
+void codec_open(struct codec *codec);
+void codec_close(struct codec *codec);
+/* Now and then: through JSON the request is the same command. */
+void sim_check_codec(struct sim *sim, const struct request *request, const struct command *command);
 
 /* ---- compare.c ---- */
 
@@ -215,6 +235,7 @@ void step_duplicate(struct sim *sim);
 void step_wait(struct sim *sim);
 void step_edge(struct sim *sim);
 void step_crash(struct sim *sim);
+void step_stop(struct sim *sim);
 void step_break(struct sim *sim);
 void step_disk(struct sim *sim);
 /* The fate that came true is counted. */

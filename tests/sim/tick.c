@@ -16,6 +16,7 @@ struct pending *sim_ask(struct sim *sim, const struct request *request) {
   pending->item_count = 0;
   memset(&pending->ticket, 0, sizeof pending->ticket);
   sim_command(sim, request, &pending->ticket.command);
+  sim_check_codec(sim, request, &pending->ticket.command);
   sim->counts.commands++;
   return pending;
 }
@@ -109,19 +110,32 @@ static void judge_next(struct sim *sim) {
 
 /* ---- the tick ---- */
 
+/* A server that stops takes nothing at the door that would make new work. */
+static bool is_new_work(const struct pending *pending) {
+  enum command_kind kind = pending->request.kind;
+  return kind == COMMAND_SUBMIT || kind == COMMAND_RETRY || kind == COMMAND_HELLO;
+}
+
 static void hand_in(struct sim *sim) {
   struct fault fault = {0};
+  uint32_t taken = 0;
   for (uint32_t i = 0; i < sim->pending_count; i++) {
-    struct pending *pending = &sim->pending[i];
+    struct pending *pending = &sim->pending[taken];
+    if (taken != i) *pending = sim->pending[i];
     pending->ticket.home = &sim->outbox;
     pending->ticket.gauge = &sim->gauge;
     if (pending->item_count != 0) {
       pending->ticket.command.kind = COMMAND_BATCH;
       pending->ticket.command.as.batch = (struct batch_command){pending->items, pending->item_count};
     }
-    if (engine_submit(sim->engine, &pending->ticket, &fault) != STATUS_OK)
-      model_complain(&sim->model, "a command was not taken: %s", fault.message);
+    enum status status = engine_submit(sim->engine, &pending->ticket, &fault);
+    enum status expected = sim->model.draining && is_new_work(pending) ? STATUS_UNAVAILABLE : STATUS_OK;
+    if (status != expected)
+      model_complain(&sim->model, "a command should be taken %s at the door, is %s", status_name(expected),
+                     status_name(status));
+    taken += status == STATUS_OK;
   }
+  sim->pending_count = taken;
 }
 
 /* The process ended in the tick. Nobody may have been answered; the commit is there or it is not. */
