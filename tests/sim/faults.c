@@ -65,7 +65,9 @@ void step_edge(struct sim *sim) {
   const struct model *model = &sim->model;
   if (model->unfinished_count == 0) return;
   struct model_task task = model->tasks[model->unfinished[sim_roll(sim, model->unfinished_count)]];
-  int64_t edge = some_edge(sim, &task) + (int64_t)sim_roll(sim, 3) - 1;
+  int64_t off = (int64_t)sim_roll(sim, 3) - 1, edge = some_edge(sim, &task);
+  if (edge == INT64_MAX) return; /* it waits for people */
+  edge += off;
   if (edge <= sim->now_us || edge > sim->now_us + patience_us) return;
   if (edge > sim->next_us && sim_chance(sim, 80)) return; /* much else would have to be done before */
   sim_pass_until(sim, edge);

@@ -47,6 +47,7 @@ static void last_words(int errors, char *out, size_t room) {
   if (line == NULL) line = strstr(text, "ERROR: ");
   if (line == NULL) line = strstr(text, "runtime error: ");
   if (line == NULL) line = text;
+  while (line > text && line[-1] != '\n') line--;
   (void)snprintf(out, room, "%.*s", (int)strcspn(line, "\n"), line);
 }
 
