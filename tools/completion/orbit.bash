@@ -5,11 +5,12 @@ _orbit_common="--help --version"
 _orbit_states="WAITING LEASED RUNNING NEEDS_REVIEW SUCCEEDED FAILED CANCELLED"
 _orbit_actions="task.accept task.lease task.start task.finish task.expire task.release task.cancel task.review task.retry
  namespace.create application.create application.change queue.create queue.change queue.pause queue.resume
- credential.create credential.rotate credential.revoke"
+ credential.create credential.rotate credential.revoke subscription.create subscription.delete"
 _orbit_types="node.started node.stopped namespace.created application.created application.changed credential.created
  credential.rotated credential.revoked queue.created queue.changed queue.paused queue.resumed task.accepted task.leased
  task.started attempt.result attempt.ended task.requeued task.succeeded task.failed task.review_required task.cancelled
- task.cancel_requested task.reviewed task.retried evidence.recorded audit.recorded"
+ task.cancel_requested task.reviewed task.retried evidence.recorded audit.recorded subscription.created
+ subscription.acked subscription.deleted"
 _orbit_permissions="tasks:submit tasks:read tasks:cancel tasks:consume tasks:review tasks:retry tasks:audit:read events:read
  queues:read queues:manage schedules:read schedules:manage metrics:read admin"
 
@@ -141,11 +142,16 @@ _orbitctl_options() {
     "credential rotate" | "credential revoke") echo "--key" ;;
     "namespace create") echo "--key --name" ;;
     "audit list") echo "--target" ;;
+    events) echo "-f --follow --types --queue --task --after" ;;
+    "subscription create") echo "--from --key --name --queue --task --types" ;;
+    "subscription read") echo "--limit --wait-ms" ;;
+    "subscription ack") echo "--key --position" ;;
+    "subscription delete") echo "--key" ;;
   esac
 }
 
 _orbitctl() {
-  local flags=" --dev --recovery-access --execution-settled --safe-to-retry --help --version -? -V "
+  local flags=" --dev --recovery-access --execution-settled --safe-to-retry -f --follow --help --version -? -V "
   local word
   _orbit_look
   # Every option but these takes a value, so the plain words are found by that.
@@ -157,16 +163,17 @@ _orbitctl() {
   _orbit_value "text json jsonl csv" && return
   [[ -z $_orbit_option || $flags == *" $_orbit_option "* ]] || return
   case "${#_orbit_words[@]}:${_orbit_words[0]}" in
-    0:) [[ $_orbit_cur == -* ]] || { _orbit_offer "init task why queue application credential namespace audit demo" && return; } ;;
+    0:) [[ $_orbit_cur == -* ]] || { _orbit_offer "init task why queue application credential namespace audit events subscription demo" && return; } ;;
     1:task) _orbit_offer "submit get attempts watch list cancel review retry operations operation events evidence" && return ;;
     1:queue) _orbit_offer "create list get change pause resume" && return ;;
     1:application) _orbit_offer "create list get change" && return ;;
     1:credential) _orbit_offer "create list get rotate revoke" && return ;;
     1:namespace) _orbit_offer "create" && return ;;
     1:audit) _orbit_offer "list" && return ;;
+    1:subscription) _orbit_offer "create list get read ack delete" && return ;;
   esac
   local command=${_orbit_words[0]}
-  [[ ! $command =~ ^(task|queue|application|credential|namespace|audit)$ ]] || command+=" ${_orbit_words[1]}"
+  [[ ! $command =~ ^(task|queue|application|credential|namespace|audit|subscription)$ ]] || command+=" ${_orbit_words[1]}"
   _orbit_offer "$(_orbitctl_options "$command") --credentials --url -o --output $_orbit_common"
 }
 

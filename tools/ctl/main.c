@@ -21,6 +21,8 @@ static const struct ctl_command commands[] = {
     {"credential", ctl_credential, "make, show, rotate and revoke credentials"},
     {"namespace", ctl_namespace, "make namespaces (root)"},
     {"audit", ctl_audit, "administrative operations"},
+    {"events", ctl_events, "what happens to tasks and queues, as it happens"},
+    {"subscription", ctl_subscription, "make, read, move and delete durable cursors over the events"},
     {"demo", ctl_demo, "the whole story in one command, drawn as a timeline"},
     {NULL, NULL, NULL},
 };

@@ -1,4 +1,6 @@
-/* Owns the tables of the commands that are one request: tasks, queues, applications, credentials, namespaces, audit. */
+/* Owns the tables of the commands that are one request: tasks, queues, applications, credentials, namespaces, audit,
+ * subscriptions.
+ */
 #include "remote.h"
 #include "task.h"
 
@@ -220,6 +222,56 @@ int ctl_namespace(int argc, char **argv) {
   const struct remote_command rows[] = {
       {"create", "POST", "/v1/namespaces", NULL, namespace_options, "namespace", namespace_columns, COUNT(namespace_columns),
        "make a namespace with an application and an admin credential (root only)"},
+      {NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL},
+  };
+  return remote_run(rows, argc, argv);
+}
+
+static const struct print_column subscription_columns[] = {
+    {"id", "SUBSCRIPTION", PRINT_PLAIN, false, 0},  {"name", "NAME", PRINT_PLAIN, false, 8},
+    {"position", "POSITION", PRINT_PLAIN, true, 0}, {"lag", "LAG", PRINT_PLAIN, true, 0},
+    {"types", "TYPES", PRINT_DOCUMENT, false, 12},  {"queue_id", NULL, PRINT_PLAIN, false, 0},
+    {"task_id", NULL, PRINT_PLAIN, false, 0},       {"revision", NULL, PRINT_PLAIN, true, 0},
+    {"namespace_id", NULL, PRINT_PLAIN, false, 0},
+};
+static const struct print_column feed_columns[] = {
+    {"position", "POSITION", PRINT_PLAIN, true, 0}, {"time", "TIME", PRINT_TIME, false, 0},
+    {"type", "TYPE", PRINT_PLAIN, false, 0},        {"task_id", "TASK", PRINT_PLAIN, false, 0},
+    {"revision", "REV", PRINT_PLAIN, true, 0},      {"queue_id", NULL, PRINT_PLAIN, false, 0},
+    {"data", "DATA", PRINT_DOCUMENT, false, 12},
+};
+static const struct remote_option subscription_create_options[] = {
+    {"name", "name", REMOTE_TEXT, true, "TEXT", "no other of the namespace has it (required)"},
+    {"from", "from", REMOTE_TEXT, true, "WHERE", "earliest, latest or a position (required)"},
+    {"types", "types", REMOTE_LIST, false, "T,T…", "only events of these types: task.succeeded,task.failed,…"},
+    {"queue", "queue_id", REMOTE_TEXT, false, "ID", "only of this queue"},
+    {"task", "task_id", REMOTE_TEXT, false, "ID", "only of this task"},
+    {NULL, NULL, REMOTE_TEXT, false, NULL, NULL},
+};
+static const struct remote_option subscription_read_options[] = {
+    {"limit", "limit", REMOTE_PARAMETER, false, "N", "1 to 100 events (20)"},
+    {"wait-ms", "wait_ms", REMOTE_PARAMETER, false, "N", "wait so long for the first one (0)"},
+    {NULL, NULL, REMOTE_TEXT, false, NULL, NULL},
+};
+static const struct remote_option subscription_ack_options[] = {
+    {"position", "position", REMOTE_TEXT, true, "N", "everything up to here has been handled (required)"},
+    {NULL, NULL, REMOTE_TEXT, false, NULL, NULL},
+};
+
+int ctl_subscription(int argc, char **argv) {
+  const struct remote_command rows[] = {
+      {"create", "POST", "/v1/subscriptions", NULL, subscription_create_options, "subscription", subscription_columns,
+       COUNT(subscription_columns), "make a subscription"},
+      {"list", "GET", "/v1/subscriptions", NULL, NULL, "items", subscription_columns, COUNT(subscription_columns),
+       "the subscriptions with their lag"},
+      {"get", "GET", "/v1/subscriptions/%s", "SUBSCRIPTION", NULL, "subscription", subscription_columns,
+       COUNT(subscription_columns), "one subscription"},
+      {"read", "GET", "/v1/subscriptions/%s/events", "SUBSCRIPTION", subscription_read_options, "items", feed_columns,
+       COUNT(feed_columns), "the events behind its position; moves nothing"},
+      {"ack", "POST", "/v1/subscriptions/%s:ack", "SUBSCRIPTION", subscription_ack_options, "subscription",
+       subscription_columns, COUNT(subscription_columns), "move it forward"},
+      {"delete", "POST", "/v1/subscriptions/%s:delete", "SUBSCRIPTION", NULL, "subscription", subscription_columns,
+       COUNT(subscription_columns), "end it; its name is free again"},
       {NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL},
   };
   return remote_run(rows, argc, argv);

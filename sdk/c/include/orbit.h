@@ -1,5 +1,6 @@
 /* liborbit: the C client of Orbit. This header has what every program needs (results, credentials, clients) and the tasks of
- * producers, and brings in the rest: orbit/recovery.h for people who settle tasks by hand and read what was done to them,
+ * producers, and brings in the rest: orbit/events.h for whoever follows what happens and waits for tasks,
+ * orbit/recovery.h for people who settle tasks by hand and read what was done to them,
  * orbit/worker.h for programs that carry tasks out, orbit/admin.h for whoever runs a namespace.
  *
  * Rules that hold for everything here
@@ -403,6 +404,7 @@ int orbit_metrics(struct orbit_client *client, struct orbit_response **ret_respo
 #endif
 
 #include "orbit/admin.h"
+#include "orbit/events.h"
 #include "orbit/recovery.h"
 #include "orbit/worker.h"
 

@@ -23,6 +23,7 @@ const char *sdk_task_state_name(int32_t state);
 void sdk_task_read(struct sdk_view *view, struct orbit_task *task);
 void sdk_attempt_read(struct sdk_view *view, struct orbit_attempt *attempt);
 void sdk_evidence_read(struct sdk_view *view, struct orbit_evidence *evidence);
+void sdk_event_read(struct sdk_view *view, void *event); /* struct orbit_event; as sdk_read (recovery.c) */
 void sdk_server_info_read(struct sdk_view *view, struct orbit_server_info *info);
 
 #endif

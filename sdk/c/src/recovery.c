@@ -194,7 +194,7 @@ int orbit_get_task_operation(struct orbit_client *client, const char *task_id, c
 
 /* ---- Events ---- */
 
-static void event_read(struct sdk_view *view, void *object) {
+void sdk_event_read(struct sdk_view *view, void *object) {
   struct orbit_event *event = object;
   event->position = sdk_view_u64(view, "position");
   event->type = sdk_view_required(view, "type");
@@ -208,7 +208,7 @@ static void event_read(struct sdk_view *view, void *object) {
 
 int orbit_list_task_events(struct orbit_client *client, const char *task_id, uint32_t limit, const char *cursor,
                            struct orbit_event_list **ret_list, struct orbit_error *error) {
-  static const struct sdk_kind kind = {sizeof(struct orbit_event), event_read, NULL, false};
+  static const struct sdk_kind kind = {sizeof(struct orbit_event), sdk_event_read, NULL, false};
   char path[sdk_path_bytes];
   struct sdk_page page;
   int status = sdk_id_judge(task_id, "task_id", error);
