@@ -7,8 +7,9 @@
 #include "base/guard.h"
 #include "edge/http_thread.h"
 
-/* What answering one reader costs the thread outside of its turn: its next request, or writing to its socket. */
-enum { reader_cost_us = 50, stream_block_bytes = 16 * 1024 };
+/* What answering one reader costs outside of its turn: its next request, or writing to its socket, in the library and in the
+ * kernel. Rather too much than too little: commands come first. */
+enum { reader_cost_us = 150, stream_block_bytes = 16 * 1024 };
 
 static int64_t monotonic_us(void) {
   struct timespec now;
