@@ -94,8 +94,7 @@ static enum status fold(void *context, const struct event *event, struct bytes r
   struct state *state = context;
   const char *reason = "";
   (void)record;
-  if (!state_can_apply(state, event, &reason)) return fault_set(fault, STATUS_CORRUPT, NULL, "%s", reason);
-  state_apply(state, event);
+  if (!state_fold(state, event, &reason)) return fault_set(fault, STATUS_CORRUPT, NULL, "%s", reason);
   return STATUS_OK;
 }
 
