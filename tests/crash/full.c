@@ -34,7 +34,7 @@ static const char small_disk_options[] = "size=320m";
 static bool copy_into(const char *from, const char *to) {
   pid_t pid;
   int result = 0;
-  char source[path_max];
+  char source[path_max + 8];
   (void)snprintf(source, sizeof source, "%s/.", from);
   char *arguments[] = {(char[]){"cp"}, (char[]){"-a"}, source, (char *)(uintptr_t)to, NULL};
   return posix_spawnp(&pid, "cp", NULL, NULL, arguments, environ) == 0 && waitpid(pid, &result, 0) == pid && result == 0;
