@@ -67,6 +67,26 @@ static void test_room_is_held(void **state) {
   test_directory_remove(top);
 }
 
+/* The last write of a chunk comes short, because the disk ends there: what was not written is no room. */
+static void test_short_write(void **state) {
+  (void)state;
+  char *top = test_directory_make();
+  struct path data = path_of(top, "data");
+  struct journal *journal = journal_make(data.text, 256, 8);
+  assert_int_equal(journal_reserve(journal, 1000), STATUS_OK);
+  uint64_t before = stats_of(journal).file_bytes;
+  (void)signal(SIGXFSZ, SIG_IGN);
+  file_size_limit(before + log_reserve_chunk_bytes - 1000);
+  assert_int_equal(journal_reserve(journal, 1000), STATUS_OK); /* there is enough without it */
+  assert_int_equal(stats_of(journal).file_bytes, file_size(data.text));
+  file_size_limit(RLIM_INFINITY);
+  assert_int_equal(journal_reserve(journal, 1000), STATUS_OK);
+  assert_int_equal(stats_of(journal).file_bytes, file_size(data.text));
+  assert_true(file_size(data.text) > before);
+  journal_close(journal, false);
+  test_directory_remove(top);
+}
+
 /* What journal_fits promises holds for the worst sizes of records: a commit never lengthens the file. */
 static void test_promise_holds(void **state) {
   (void)state;
@@ -161,10 +181,8 @@ static void test_map_is_foreseen(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_room_is_held),
-      cmocka_unit_test(test_promise_holds),
-      cmocka_unit_test(test_disk_full),
-      cmocka_unit_test(test_map_is_foreseen),
+      cmocka_unit_test(test_room_is_held), cmocka_unit_test(test_short_write),     cmocka_unit_test(test_promise_holds),
+      cmocka_unit_test(test_disk_full),    cmocka_unit_test(test_map_is_foreseen),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
