@@ -200,12 +200,12 @@ static void orbitctl_and_orbit_bench_speak_https(void **state) {
 static void curl_gets_json_from_both_ports(void **state) {
   (void)state;
   start();
-  char urls[2][160];
+  char urls[2][200];
   static const char *const said[2] = {"200 http/1.1 {\"request_id\":", "426 http/1.1 {\"request_id\":"};
   (void)snprintf(urls[0], sizeof urls[0], "%s/healthz", server.url);
   (void)snprintf(urls[1], sizeof urls[1], "https%s", server.worker_url + 3);
   for (unsigned i = 0; i < 2; i++) {
-    char command[1024], out[2048];
+    char command[2048], out[2048];
     (void)snprintf(command, sizeof command,
                    "curl -s -S --cacert '%s' -o '%s' -w '%%{http_code} http/%%{http_version} ' '%s' 2>&1 && cat '%s'",
                    certificate, at("body"), urls[i], at("body"));
