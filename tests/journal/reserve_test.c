@@ -1,6 +1,10 @@
 /* Room ahead of the log: held before it is needed, refused without a trace, and enough for what it was held for. */
+#include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "journal/fixture.h"
 
@@ -84,6 +88,37 @@ static void test_short_write(void **state) {
   assert_int_equal(stats_of(journal).file_bytes, file_size(data.text));
   assert_true(file_size(data.text) > before);
   journal_close(journal, false);
+  test_directory_remove(top);
+}
+
+/* Puts a descriptor that cannot be written in the place of the log's: its writes fail with EBADF from here on. */
+static void break_disk(const char *data) {
+  char link[64], path[4096];
+  struct path wanted = path_of(data, "log/data.mdb");
+  for (int fd = 3; fd < 64; fd++) {
+    (void)snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    ssize_t size = readlink(link, path, sizeof path - 1);
+    if (size <= 0) continue;
+    path[size] = '\0';
+    if (strcmp(path, wanted.text) != 0) continue;
+    int other = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    assert_true(other >= 0);
+    assert_int_equal(dup2(other, fd), fd);
+    assert_int_equal(close(other), 0);
+  }
+}
+
+/* A disk that fails is not a full one: nothing is written any more. */
+static void test_broken_disk(void **state) {
+  (void)state;
+  char *top = test_directory_make();
+  struct path data = path_of(top, "data");
+  struct journal *journal = journal_make(data.text, 256, 8);
+  assert_int_equal(journal_reserve(journal, 1000), STATUS_OK);
+  break_disk(data.text);
+  assert_int_equal(journal_reserve(journal, 16 * mib), STATUS_IO_ERROR);
+  assert_int_equal(journal_reserve(journal, 1), STATUS_IO_ERROR); /* though the room for it is there */
+  journal_close(journal, true);
   test_directory_remove(top);
 }
 
@@ -181,8 +216,8 @@ static void test_map_is_foreseen(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_room_is_held), cmocka_unit_test(test_short_write),     cmocka_unit_test(test_promise_holds),
-      cmocka_unit_test(test_disk_full),    cmocka_unit_test(test_map_is_foreseen),
+      cmocka_unit_test(test_room_is_held),  cmocka_unit_test(test_short_write), cmocka_unit_test(test_broken_disk),
+      cmocka_unit_test(test_promise_holds), cmocka_unit_test(test_disk_full),   cmocka_unit_test(test_map_is_foreseen),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
