@@ -60,6 +60,11 @@ static void note_change(struct check *check, const struct event *event) {
     case EVENT_queue_resumed:
     case EVENT_subscription_created:
     case EVENT_subscription_deleted:
+    case EVENT_schedule_created:
+    case EVENT_schedule_changed:
+    case EVENT_schedule_paused:
+    case EVENT_schedule_resumed:
+    case EVENT_schedule_deleted:
       want(check, event, NULL, NULL);
       break;
     case EVENT_attempt_result:

@@ -49,6 +49,10 @@ static void say_accepted(const struct life *life, const struct event *event, str
   const struct event_task_accepted *accepted = &event->body.task_accepted;
   buffer_append_text(text, "accepted");
   say_actor(text, life, event);
+  if (!id_is_zero(&accepted->schedule_id)) {
+    buffer_append_text(text, " for schedule ");
+    say_id(text, &accepted->schedule_id);
+  }
   say_document(text, life, "payload", accepted->payload);
   if (!id_is_zero(&accepted->retry_of)) {
     buffer_append_text(text, "; retries by hand ");

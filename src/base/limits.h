@@ -81,6 +81,18 @@ enum {
   delay_ms_max = 86400000,
   available_past_us_max = 1000000,
 
+  /* schedules */
+  cron_chars_max = 256,
+  timezone_chars_max = 64,
+  catch_up_limit_default = 10,
+  catch_up_limit_max = 1000,
+  preview_times_max = 100,
+  schedule_late_us_max = 60000000, /* a time that is decided later than this was missed */
+  schedule_retry_us = 60000000,    /* a schedule whose zone cannot be read is looked at again after this */
+  tick_triggers_max = 1024,        /* decided in one commit */
+  zone_file_bytes_max = 256 * 1024,
+  zone_list_bytes_max = 1024 * 1024,
+
   /* workers */
   worker_capacity_max = 1000,
   worker_offers_max = 4096, /* queues times handlers of one worker */
@@ -148,6 +160,8 @@ enum {
 };
 
 static const uint64_t task_timeout_ms_max = 2592000000U; /* 30 days */
+static const uint64_t schedule_interval_ms_min = 1000;
+static const uint64_t schedule_interval_ms_max = UINT64_C(315360000000); /* ten years of 365 days */
 static const uint64_t log_map_bytes_default = UINT64_C(256) << 30;
 static const uint64_t log_reserve_step_bytes = UINT64_C(64) << 20;
 static const uint64_t commit_bytes_max = UINT64_C(32) << 20; /* a tick stops taking tickets near this */
@@ -178,5 +192,7 @@ static_assert(http_page_bytes + 3 * document_bytes_max < http_answer_bytes_max, 
 static_assert(page_rows_default <= page_rows_max, "default page in range");
 static_assert(feed_stream_bytes + 4 * document_bytes_max < http_answer_bytes_max, "the largest event fits behind others");
 static_assert(feed_heartbeat_ms < http_request_ms_max, "an event stream that is read is never late");
+static_assert(catch_up_limit_default <= catch_up_limit_max, "default limit in range");
+static_assert(catch_up_limit_max <= tick_triggers_max, "what catches up fits a tick");
 
 #endif

@@ -240,6 +240,34 @@ struct id application_digest(enum command_kind kind, const struct application_co
   return end(&meaning);
 }
 
+static void add_given_text(XXH3_state_t *meaning, bool given, struct bytes text) {
+  if (given) add_text(meaning, text);
+  else add_absent(meaning);
+}
+
+struct id schedule_digest(enum command_kind kind, const struct schedule_command *command) {
+  XXH3_state_t meaning;
+  unsigned given = kind == COMMAND_SCHEDULE_CREATE ? ~0U : command->given;
+  begin(&meaning, command_kind_text(kind));
+  add_id(&meaning, &command->id);
+  add_optional(&meaning, command->expected_revision);
+  add_text(&meaning, command->name);
+  add_id(&meaning, &command->queue_id);
+  add_number(&meaning, (uint64_t)command->kind);
+  add_given_text(&meaning, given & GIVEN_CRON, command->cron);
+  add_given_text(&meaning, given & GIVEN_TIMEZONE, command->timezone);
+  add_given(&meaning, given & GIVEN_INTERVAL, command->interval_ms);
+  add_given(&meaning, given & GIVEN_START, (uint64_t)command->start_at);
+  add_given(&meaning, given & GIVEN_END, (uint64_t)command->end_at);
+  add_given(&meaning, given & GIVEN_OVERLAP, (uint64_t)command->overlap);
+  add_given(&meaning, given & GIVEN_MISSED, (uint64_t)command->missed);
+  add_given(&meaning, given & GIVEN_CATCH_UP, command->catch_up_limit);
+  add_number(&meaning, command->paused);
+  add_id(&meaning, given & GIVEN_TEMPLATE ? &command->template_digest : NULL);
+  add_text(&meaning, command->reason);
+  return end(&meaning);
+}
+
 static int compare_ids(const void *a, const void *b) { return id_compare(a, b); }
 
 /* Queues are a set: in whatever order they are named, they mean the same. */

@@ -38,6 +38,7 @@ struct id retry_digest(const struct retry_command *command);
 struct id namespace_digest(const struct namespace_command *command);
 struct id queue_digest(enum command_kind kind, const struct queue_command *command);
 struct id application_digest(enum command_kind kind, const struct application_command *command);
+struct id schedule_digest(enum command_kind kind, const struct schedule_command *command);
 struct id credential_digest(enum command_kind kind, const struct credential_command *command);
 struct id subscription_digest(enum command_kind kind, const struct subscription_command *command);
 /* The filters of a listing of tasks, for the binding of its cursors; not where it goes on nor how many rows. */

@@ -93,7 +93,11 @@ enum event_field_type {
   FIELD_ENDED_BY,
   FIELD_RECOVERY_SAFETY,
   FIELD_DECISION,
-  FIELD_EVIDENCE_REASON
+  FIELD_EVIDENCE_REASON,
+  FIELD_SCHEDULE_KIND,
+  FIELD_OVERLAP,
+  FIELD_MISSED,
+  FIELD_TRIGGER_OUTCOME
 };
 struct event_schema {
   enum event_type type; /* EVENT_none: the common fields */

@@ -86,6 +86,14 @@ const char *event_word_text(unsigned field_type, unsigned word) {
       return decision_text((enum decision)word);
     case FIELD_EVIDENCE_REASON:
       return evidence_reason_text((enum evidence_reason)word);
+    case FIELD_SCHEDULE_KIND:
+      return schedule_kind_text((enum schedule_kind)word);
+    case FIELD_OVERLAP:
+      return overlap_text((enum overlap)word);
+    case FIELD_MISSED:
+      return missed_text((enum missed)word);
+    case FIELD_TRIGGER_OUTCOME:
+      return trigger_outcome_text((enum trigger_outcome)word);
     default:
       return "";
   }

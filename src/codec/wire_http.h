@@ -20,6 +20,10 @@ enum status wire_submit_read(struct json *json, struct bytes body, struct buffer
 enum status wire_submit_read_object(struct json *json, uint32_t object, struct buffer *texts, struct command *command,
                                     struct bytes *ret_key, struct fault *fault);
 
+/* The same of a schedule's template: a submission without queue_id and times. *ret_digest: of its meaning. */
+enum status wire_template_read_object(struct json *json, uint32_t object, struct buffer *texts,
+                                      struct submit_command *ret_template, struct id *ret_digest, struct fault *fault);
+
 /* Appends the value without white space to texts and points *ret_document at it. The first append takes room for all that
  * follows the value in json's text, so that spans into a buffer that values of one text share never move; a buffer that holds
  * something else must have that room already. The limit of texts must not be below the size of the text. UNAVAILABLE when texts

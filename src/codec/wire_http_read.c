@@ -36,27 +36,40 @@ struct submission {
 };
 
 #define SUBMIT(member) offsetof(struct submission, submit.member)
+#define WORD_FIELD(member) \
+  { #member, JSON_KIND_WORD, .required = true, .min = 1, .max = word_chars_max, .offset = SUBMIT(member) }
+/* What a submission and the template of a schedule have in common: the work, and its policy. */
+/* clang-format off */
+#define WORK_FIELDS                                                                                     \
+    WORD_FIELD(handler),                                                                                \
+    WORD_FIELD(handler_version),                                                                        \
+    WORD_FIELD(payload_version),                                                                        \
+    {"payload", JSON_KIND_VALUE, .required = true, .min = 1, .max = document_bytes_max,                 \
+     .offset = offsetof(struct submission, payload)},                                                   \
+    {"task_timeout_ms", JSON_KIND_U64, .required = true, .min = 1, .max = task_timeout_ms_max,          \
+     .offset = SUBMIT(task_timeout_ms)}
+#define POLICY_FIELDS                                                                                   \
+    {"recovery_safety", JSON_KIND_STRING, .max = word_chars_max, .offset = offsetof(struct submission, recovery_safety)}, \
+    {"retry", JSON_KIND_OBJECT, .offset = offsetof(struct submission, retry)},                          \
+    {"business_key", JSON_KIND_TEXT, .min = 1, .max = key_chars_max, .offset = SUBMIT(business_key)},   \
+    {"concurrency_key", JSON_KIND_TEXT, .min = 1, .max = key_chars_max, .offset = SUBMIT(concurrency_key)}, \
+    {"priority", JSON_KIND_U32, .max = priority_max, .offset = SUBMIT(priority)}
+/* clang-format on */
+
 static const struct json_field submit_fields[] = {
     {"queue_id", JSON_KIND_ID, .required = true, .offset = SUBMIT(queue_id)},
-    {"handler", JSON_KIND_WORD, .required = true, .min = 1, .max = word_chars_max, .offset = SUBMIT(handler)},
-    {"handler_version", JSON_KIND_WORD, .required = true, .min = 1, .max = word_chars_max, .offset = SUBMIT(handler_version)},
-    {"payload_version", JSON_KIND_WORD, .required = true, .min = 1, .max = word_chars_max, .offset = SUBMIT(payload_version)},
-    {"payload", JSON_KIND_VALUE, .required = true, .min = 1, .max = document_bytes_max,
-     .offset = offsetof(struct submission, payload)},
-    {"task_timeout_ms", JSON_KIND_U64, .required = true, .min = 1, .max = task_timeout_ms_max,
-     .offset = SUBMIT(task_timeout_ms)},
+    WORK_FIELDS,
     {"available_at", JSON_KIND_TIME, .offset = SUBMIT(available_at)},
     {"start_deadline_at", JSON_KIND_TIME, .offset = SUBMIT(start_deadline_at)},
-    {"recovery_safety", JSON_KIND_STRING, .max = word_chars_max, .offset = offsetof(struct submission, recovery_safety)},
-    {"retry", JSON_KIND_OBJECT, .offset = offsetof(struct submission, retry)},
-    {"business_key", JSON_KIND_TEXT, .min = 1, .max = key_chars_max, .offset = SUBMIT(business_key)},
-    {"concurrency_key", JSON_KIND_TEXT, .min = 1, .max = key_chars_max, .offset = SUBMIT(concurrency_key)},
-    {"priority", JSON_KIND_U32, .max = priority_max, .offset = SUBMIT(priority)},
+    POLICY_FIELDS,
     /* Last, because only batch items have it. */
     {"idempotency_key", JSON_KIND_TEXT, .min = 1, .max = idempotency_key_chars_max,
      .offset = offsetof(struct submission, idempotency_key)},
 };
 enum { submit_field_count = sizeof submit_fields / sizeof submit_fields[0] };
+
+static const struct json_field template_fields[] = {WORK_FIELDS, POLICY_FIELDS};
+enum { template_field_count = sizeof template_fields / sizeof template_fields[0] };
 
 static const struct json_field retry_fields[] = {
     {"max_attempts", JSON_KIND_U32, .min = 1, .max = attempts_max, .offset = offsetof(struct submit_command, max_attempts)},
@@ -84,10 +97,10 @@ static bool is_visible_ascii(struct bytes text) {
   return true;
 }
 
-static enum status read_fields(struct json *json, uint32_t object, bool with_key, struct submission *read,
-                               struct fault *fault) {
+static enum status read_fields(struct json *json, uint32_t object, const struct json_field *fields, unsigned count,
+                               struct submission *read, struct fault *fault) {
   uint64_t present = 0;
-  enum status status = json_read_object(json, object, submit_fields, submit_field_count - !with_key, read, &present, fault);
+  enum status status = json_read_object(json, object, fields, count, read, &present, fault);
   if (status != STATUS_OK) return status;
   if (read->recovery_safety.data != NULL && !recovery_safety_parse(read->recovery_safety, &read->submit.recovery_safety))
     return wire_refuse_member(json, object, "recovery_safety", fault, "recovery_safety is RECONCILE_ONLY or IDEMPOTENT");
@@ -98,22 +111,40 @@ static enum status read_fields(struct json *json, uint32_t object, bool with_key
   return status;
 }
 
-enum status wire_submit_read_object(struct json *json, uint32_t object, struct buffer *texts, struct command *command,
-                                    struct bytes *ret_key, struct fault *fault) {
-  struct submission read = {.submit = {.recovery_safety = RECOVERY_RECONCILE_ONLY, .max_attempts = 1}};
-  enum status status = read_fields(json, object, ret_key != NULL, &read, fault);
+/* With defaults filled in and the payload taken; its digest too. */
+static enum status read_submission(struct json *json, uint32_t object, const struct json_field *fields, unsigned count,
+                                   struct buffer *texts, struct submission *read, struct id *ret_digest, struct fault *fault) {
+  *read = (struct submission){.submit = {.recovery_safety = RECOVERY_RECONCILE_ONLY, .max_attempts = 1}};
+  enum status status = read_fields(json, object, fields, count, read, fault);
+  if (status == STATUS_OK) status = wire_document_read(json, read->payload, texts, &read->submit.payload, fault);
   if (status != STATUS_OK) return status;
-  status = wire_document_read(json, read.payload, texts, &read.submit.payload, fault);
-  if (status != STATUS_OK) return status;
-
   cleanup(buffer_clear) struct buffer scratch;
   buffer_init(&scratch, 2 * (size_t)document_bytes_max);
-  struct id payload_digest = json_digest(json, read.payload, &scratch);
+  struct id payload_digest = json_digest(json, read->payload, &scratch);
+  *ret_digest = submit_digest(&read->submit, &payload_digest);
+  return STATUS_OK;
+}
+
+enum status wire_submit_read_object(struct json *json, uint32_t object, struct buffer *texts, struct command *command,
+                                    struct bytes *ret_key, struct fault *fault) {
+  struct submission read;
+  struct id digest;
+  unsigned count = submit_field_count - (ret_key == NULL);
+  enum status status = read_submission(json, object, submit_fields, count, texts, &read, &digest, fault);
+  if (status != STATUS_OK) return status;
   command->kind = COMMAND_SUBMIT;
   command->as.submit = read.submit;
-  command->operation.digest = submit_digest(&read.submit, &payload_digest);
+  command->operation.digest = digest;
   if (ret_key != NULL) *ret_key = read.idempotency_key;
   return STATUS_OK;
+}
+
+enum status wire_template_read_object(struct json *json, uint32_t object, struct buffer *texts,
+                                      struct submit_command *ret_template, struct id *ret_digest, struct fault *fault) {
+  struct submission read;
+  enum status status = read_submission(json, object, template_fields, template_field_count, texts, &read, ret_digest, fault);
+  if (status == STATUS_OK) *ret_template = read.submit;
+  return status;
 }
 
 enum status wire_submit_read(struct json *json, struct bytes body, struct buffer *texts, struct command *command,

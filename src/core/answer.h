@@ -52,9 +52,11 @@ struct answer_list {
     struct queue *queues;
     struct application *applications;
     struct credential *credentials; /* queue_ids is NULL: read them from the event at config_seq */
+    struct schedule *schedules;
     struct id *namespaces;
     struct subscription *subscriptions;
     uint64_t *seqs; /* audit.recorded */
+    int64_t *times; /* PREVIEW_TIMES */
     void *rows;
   } of;
   int64_t *oldest_waiting_at; /* queues, by row (0: none waits); owned by the ticket (free) */
@@ -99,6 +101,7 @@ struct answer {
     struct queue queue;          /* QUEUE_…, GET_QUEUE */
     struct application application;
     struct credential credential;         /* queue_ids is NULL, as in lists */
+    struct schedule schedule;             /* SCHEDULE_…, GET_SCHEDULE */
     struct namespace_made namespace_made; /* NAMESPACE_CREATE */
     struct subscription subscription;
     struct feed_opening feed; /* OPEN_FEED */

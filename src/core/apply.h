@@ -28,4 +28,13 @@ void apply_credential(struct credential *credential, const struct event *event);
 /* name_hash is the container's business (EVENT_subscription_created). */
 void apply_subscription(struct subscription *subscription, const struct event *event);
 
+/* As can_apply_task, for the schedule's own events; revision is 0 before schedule.created. Whether the task of
+ * schedule.triggered is there is the container's to judge. */
+bool can_apply_schedule(const struct schedule *schedule, const struct event *event, const char **ret_reason);
+/* unfinished and free_at are the container's. */
+void apply_schedule(struct schedule *schedule, const struct event *event);
+/* As the write left it, without what is live. schedule gives what never changes; config is the event that write, or its
+ * config_seq, names. */
+struct schedule schedule_as_written(const struct schedule *schedule, const struct event *write, const struct event *config);
+
 #endif

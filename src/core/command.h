@@ -130,7 +130,14 @@ struct list_tasks_command {
 };
 
 /* Lists of administrative objects, oldest first; reads of one. */
-enum object_list { LIST_QUEUES = 1, LIST_APPLICATIONS, LIST_CREDENTIALS, LIST_NAMESPACES, LIST_SUBSCRIPTIONS };
+enum object_list {
+  LIST_QUEUES = 1,
+  LIST_APPLICATIONS,
+  LIST_CREDENTIALS,
+  LIST_NAMESPACES,
+  LIST_SUBSCRIPTIONS,
+  LIST_SCHEDULES,
+};
 struct list_objects_command {
   enum object_list list;
   struct id after; /* the last object of the page before; zero: the first page */
@@ -160,6 +167,15 @@ enum {
   GIVEN_RATE = 16,
   GIVEN_LEASE_MS = 32,
   GIVEN_DISABLED = 64,
+  GIVEN_CRON = 128,
+  GIVEN_TIMEZONE = 256,
+  GIVEN_INTERVAL = 512,
+  GIVEN_START = 1024,
+  GIVEN_END = 2048,
+  GIVEN_OVERLAP = 4096,
+  GIVEN_MISSED = 8192,
+  GIVEN_CATCH_UP = 16384,
+  GIVEN_TEMPLATE = 32768,
 };
 
 struct queue_command {
@@ -213,6 +229,35 @@ struct open_feed_command {
   bool after_header; /* it came in the header Last-Event-ID */
 };
 
+struct schedule_command {
+  struct id id;               /* zero: create */
+  uint64_t expected_revision; /* change */
+  unsigned given;             /* change; a time that was given as null is 0 here */
+  struct bytes name;
+  struct id queue_id;       /* create */
+  enum schedule_kind kind;  /* create */
+  struct bytes cron;        /* data NULL: none */
+  struct bytes timezone;    /* likewise */
+  uint64_t interval_ms;     /* 0: none */
+  int64_t start_at, end_at; /* 0: none */
+  enum overlap overlap;
+  enum missed missed;
+  uint32_t catch_up_limit;
+  bool paused;                    /* create */
+  struct submit_command template; /* queue_id and times are zero */
+  struct id template_digest;      /* of its meaning; zero: not given */
+  struct bytes reason;            /* pause, resume, delete; data NULL: none */
+};
+
+/* What times would a schedule have? */
+struct preview_command {
+  enum schedule_kind kind;
+  struct bytes cron, timezone; /* CRON */
+  uint64_t interval_ms;        /* INTERVAL */
+  int64_t after;               /* strictly; 0: now */
+  uint32_t count;
+};
+
 enum command_kind {
   COMMAND_SUBMIT = 1,
   COMMAND_GET_TASK,      /* read */
@@ -242,12 +287,19 @@ enum command_kind {
   COMMAND_SUBSCRIPTION_CREATE,
   COMMAND_SUBSCRIPTION_ACK,
   COMMAND_SUBSCRIPTION_DELETE,
+  COMMAND_SCHEDULE_CREATE,
+  COMMAND_SCHEDULE_CHANGE,
+  COMMAND_SCHEDULE_PAUSE,
+  COMMAND_SCHEDULE_RESUME,
+  COMMAND_SCHEDULE_DELETE,
   COMMAND_LIST_TASKS, /* reads from here on */
   COMMAND_LIST_OBJECTS,
   COMMAND_LIST_AUDIT,
   COMMAND_GET_QUEUE,
   COMMAND_GET_APPLICATION,
   COMMAND_GET_CREDENTIAL,
+  COMMAND_GET_SCHEDULE,
+  COMMAND_PREVIEW_TIMES,
   COMMAND_GET_METRICS,
   COMMAND_GET_SUBSCRIPTION,
   COMMAND_OPEN_FEED,
@@ -262,7 +314,7 @@ struct command {
   union {
     struct submit_command submit;
     struct id task_id;   /* COMMAND_GET_TASK */
-    struct id object_id; /* COMMAND_GET_QUEUE, …_APPLICATION, …_CREDENTIAL, …_SUBSCRIPTION */
+    struct id object_id; /* COMMAND_GET_QUEUE, …_APPLICATION, …_CREDENTIAL, …_SUBSCRIPTION, …_SCHEDULE */
     struct batch_command batch;
     struct list_tasks_command list_tasks;
     struct list_objects_command list_objects;
@@ -273,6 +325,8 @@ struct command {
     struct credential_command credential;
     struct subscription_command subscription;
     struct open_feed_command open_feed;
+    struct schedule_command schedule;
+    struct preview_command preview;
     struct hello_command hello;
     struct capacity_command capacity;
     struct id message_id;   /* COMMAND_DRAIN */

@@ -89,6 +89,34 @@ enum status decide_credential(const struct credential *credential, const struct 
 enum status decide_subscription(const struct subscription *subscription, const struct command *command,
                                 const struct decide_env *env, struct event_list *list, struct fault *fault);
 
+/* Schedules (decide_schedule.c). What the command leads to, without next_at: present is the configuration as it stands, NULL
+ * for a new one. INVALID_ARGUMENT. Spans are the command's and the present configuration's. */
+struct schedule_times;
+enum status schedule_configure(const struct event_schedule_changed *present, const struct command *command, int64_t now_us,
+                               struct event_schedule_changed *ret_config, struct fault *fault);
+/* schedule NULL: create. config: create and change; times, of the configuration that will stand: create, change, resume; NULL
+ * else. Events: the schedule's own and its audit.recorded. NOT_FOUND: it was deleted. STATE_CONFLICT: another revision, or it
+ * is so already. INVALID_ARGUMENT: no time is left to come. */
+enum status decide_schedule(const struct schedule *schedule, const struct event_schedule_changed *config,
+                            const struct schedule_times *times, const struct command *command, const struct decide_env *env,
+                            struct event_list *list, struct fault *fault);
+
+/* A time of a schedule that has come: always the schedule's next one. */
+struct due_time {
+  int64_t scheduled_at;
+  int64_t next_at;  /* the time after it, come or not; 0: none */
+  int64_t up_since; /* when this server came up */
+  uint32_t behind;  /* how many times after it have come too, counted up to the schedule's limit */
+  bool first;       /* nothing was decided of this schedule before it in this tick */
+};
+/* Whether it makes a task if nothing else is in the way; else it was missed. */
+bool due_time_fires(const struct schedule *schedule, const struct due_time *due, int64_t now_us);
+/* Never refuses: what would refuse a submission is an outcome. A time that fires may not come here while the schedule waits for
+ * a task. Events: schedule.skipped, or task.accepted (env->new_id) and schedule.triggered. */
+enum trigger_outcome decide_trigger(const struct schedule *schedule, const struct event_schedule_changed *config,
+                                    const struct queue *queue, const struct application *application,
+                                    const struct due_time *due, const struct decide_env *env, struct event_list *list);
+
 /* GCRA (schema/semantics.md "Rate"): the time from which the queue may lease once more, given its rate_at; 0 when it has no
  * rate. */
 int64_t rate_next_us(const struct queue *queue);

@@ -27,6 +27,10 @@
 #define EVENT_TYPE_RECOVERY_SAFETY enum recovery_safety
 #define EVENT_TYPE_DECISION enum decision
 #define EVENT_TYPE_EVIDENCE_REASON enum evidence_reason
+#define EVENT_TYPE_SCHEDULE_KIND enum schedule_kind
+#define EVENT_TYPE_OVERLAP enum overlap
+#define EVENT_TYPE_MISSED enum missed
+#define EVENT_TYPE_TRIGGER_OUTCOME enum trigger_outcome
 
 /* struct event_common, then struct event_<name> for each event. */
 #define COMMON(key, type, name, presence, doc) EVENT_TYPE_##type name;

@@ -122,6 +122,37 @@ struct task {
   bool is_retry;  /* made by hand from another task: retry_of in task.accepted */
 };
 
+/* Tasks made at certain times. Its texts and the template of its tasks stay in the event at config_seq. */
+struct schedule {
+  struct id id;
+  struct id namespace_id;
+  struct id application_id; /* whose quota its tasks count against */
+  struct id queue_id;
+  uint64_t revision;
+  uint64_t config_seq;  /* schedule.created or .changed */
+  uint64_t trigger_seq; /* the newest schedule.triggered or .skipped; 0: none */
+  uint64_t interval_ms; /* 0: by the clock (cron) */
+  int64_t start_at;     /* 0: none */
+  int64_t end_at;       /* 0: none */
+  int64_t anchor_at;    /* of an interval; 0 else */
+  int64_t next_at;      /* 0: none, paused or deleted */
+  int64_t created_at;
+  int64_t updated_at;  /* of the last revision */
+  int64_t free_at;     /* projection: when the last unfinished one of its tasks ended; 0: none has ended */
+  uint32_t unfinished; /* projection: its tasks that are not terminal */
+  uint32_t catch_up_limit;
+  uint8_t kind;    /* enum schedule_kind */
+  uint8_t overlap; /* enum overlap */
+  uint8_t missed;  /* enum missed */
+  bool paused;
+  bool deleted;
+};
+
+/* True when its next time waits for one of its tasks to end, however late that is. */
+bool schedule_waits_for_task(const struct schedule *schedule);
+/* When Orbit must look at it; INT64_MAX: never, unless something else happens. */
+int64_t schedule_next_timer(const struct schedule *schedule);
+
 bool task_state_is_terminal(enum task_state state);
 bool task_state_holds_lease(enum task_state state);
 /* The time at which Orbit must act on the task by itself if nothing else happens (lease, attempt timeout, deadlines, and

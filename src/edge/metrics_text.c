@@ -111,6 +111,14 @@ static void write_leases(struct buffer *out, const struct metrics *metrics) {
                        name, metrics->running);
 }
 
+static void write_triggers(struct buffer *out, const struct engine_counters *counters) {
+  static const char name[] = "orbit_schedule_triggers_total";
+  family(out, name, "counter", "Times of schedules decided, by outcome.");
+  for (unsigned outcome = TRIGGER_NONE + 1; outcome < TRIGGER_ENUM_END; outcome++)
+    buffer_append_format(out, "%s{outcome=\"%s\"} %" PRIu64 "\n", name, trigger_outcome_text((enum trigger_outcome)outcome),
+                         counters->triggers[outcome]);
+}
+
 static void write_engine(struct buffer *out, const struct metrics *metrics) {
   const struct engine_counters *engine = &metrics->engine;
   const struct journal_stats *journal = &metrics->journal;
@@ -132,6 +140,9 @@ static void write_engine(struct buffer *out, const struct metrics *metrics) {
   whole(out, "orbit_leases_total", "counter", engine->leases, "Leases given to workers.");
   whole(out, "orbit_expiries_total", "counter", engine->expiries, "Timers of tasks that came and led to something.");
   whole(out, "orbit_evidence_total", "counter", engine->evidence, "Reports that came without authority.");
+  write_triggers(out, engine);
+  histogram(out, "orbit_schedule_lateness_seconds", &engine->schedule_lateness,
+            "From a schedule's time to the decision that made its task.");
   whole(out, "orbit_workers", "gauge", metrics->workers, "Workers connected.");
   write_subscriptions(out, metrics);
   whole(out, "orbit_log_file_bytes", "gauge", journal->file_bytes, "Size of the log's file.");

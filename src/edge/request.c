@@ -103,7 +103,8 @@ static void free_answer(const struct command *command, const struct answer *answ
   if (answer->status != STATUS_OK) return;
   if (command->kind == COMMAND_GET_METRICS) free(answer->as.metrics);
   if (command->kind == COMMAND_OPEN_FEED) free(answer->as.feed.scope);
-  if (command->kind != COMMAND_LIST_TASKS && command->kind != COMMAND_LIST_OBJECTS && command->kind != COMMAND_LIST_AUDIT)
+  if (command->kind != COMMAND_LIST_TASKS && command->kind != COMMAND_LIST_OBJECTS && command->kind != COMMAND_LIST_AUDIT &&
+      command->kind != COMMAND_PREVIEW_TIMES)
     return;
   free(answer->as.list.of.rows);
   free(answer->as.list.oldest_waiting_at);

@@ -66,6 +66,13 @@ route_begin applications_create_begin, applications_change_begin, applications_g
 route_finish applications_write_finish, applications_get_finish;
 route_begin credentials_create_begin, credentials_rotate_begin, credentials_revoke_begin, credentials_get_begin;
 route_finish credentials_write_finish, credentials_get_finish;
+/* routes_schedules.c */
+route_begin schedules_create_begin, schedules_change_begin, schedules_pause_begin, schedules_resume_begin,
+    schedules_delete_begin, schedules_get_begin, schedules_preview_begin, schedules_list_begin;
+route_finish schedules_write_finish, schedules_get_finish, schedules_triggers_finish, schedules_preview_finish,
+    schedules_list_finish;
+/* Appends the schedule with its texts, as it is now (live) or as it was configured. INTERNAL, UNAVAILABLE. */
+enum status schedule_write_whole(struct request *request, const struct schedule *schedule, bool live, struct fault *fault);
 /* routes_metrics.c */
 route_begin metrics_begin;
 route_finish metrics_finish;

@@ -188,6 +188,28 @@ enum status subscriptions_list_finish(struct request *request, const struct answ
   return finish_objects(request, &answer->as.list, subscription_row, subscription_write, fault);
 }
 
+/* ---- Schedules ---- */
+
+enum status schedules_list_begin(struct request *request, struct command *command, struct fault *fault) {
+  return begin_objects(request, LIST_SCHEDULES, command, fault);
+}
+
+enum status schedules_list_finish(struct request *request, const struct answer *answer, struct fault *fault) {
+  const struct answer_list *list = &answer->as.list;
+  struct id last = {{0}};
+  uint32_t row = 0;
+  buffer_append_text(&request->out, "{\"items\":[");
+  for (; row < list->count && !request_page_is_full(request); row++) {
+    if (row > 0) buffer_append_char(&request->out, ',');
+    enum status status = schedule_write_whole(request, &list->of.schedules[row], true, fault);
+    if (status != STATUS_OK) return status;
+    last = list->of.schedules[row].id;
+  }
+  struct id next = next_id(list, row, &last);
+  end_by_id(request, &no_filters, &next);
+  return STATUS_OK;
+}
+
 /* ---- Administrative audit: pages go on by position in the log ---- */
 
 enum status audit_list_begin(struct request *request, struct command *command, struct fault *fault) {

@@ -21,6 +21,7 @@ struct engine *engine_new(struct journal *journal, struct state *state, const st
   engine->state = state;
   engine->history = history_new();
   engine->directory = directory_new();
+  engine->zones = zones_new(options->zoneinfo);
   engine->node_id = journal_node_id(journal);
   engine->dispatch_again_us = INT64_MAX;
   must(journal_reader_new(journal, &engine->reader) == STATUS_OK);
@@ -50,6 +51,7 @@ void engine_free(struct engine *engine) {
   journal_reader_free(engine->reader);
   history_free(engine->history);
   directory_free(engine->directory);
+  zones_free(engine->zones);
   state_free(engine->state);
   mailbox_clear(&engine->mailbox);
   watches_clear(&engine->watches);
@@ -211,6 +213,7 @@ enum status engine_tick(struct engine *engine, int64_t now_us, int64_t *ret_next
   enum status status = tick_begin(engine, now_us, fault);
   if (status != STATUS_OK) return status;
   expire_due(engine);
+  triggers_fire(engine);
   handle_tickets(engine);
   dispatch(engine);
   if (engine->reader_fresh) journal_reader_release(engine->reader);
@@ -219,7 +222,7 @@ enum status engine_tick(struct engine *engine, int64_t now_us, int64_t *ret_next
   if (engine->directory_stale) publish_directory(engine);
   engine->counters.ticks++;
   depart_all(engine);
-  int64_t timer = state_timer_next(engine->state);
+  int64_t timer = time_earlier(state_timer_next(engine->state), triggers_next(engine));
   *ret_next_us = timer < engine->dispatch_again_us ? timer : engine->dispatch_again_us;
   if (engine->starved) *ret_next_us = now_us + disk_full_again_us;
   *ret_busy = engine->waiting != NULL || (timer <= now_us && !engine->starved);
@@ -234,6 +237,7 @@ static enum status commit_one(struct engine *engine, struct fault *fault) {
 enum status engine_start(struct engine *engine, int64_t now_us, struct fault *fault) {
   enum status status = tick_begin(engine, now_us, fault);
   if (status != STATUS_OK) return status;
+  engine->up_since = now_us;
   struct decide_env env = engine_env(engine);
   struct event *event =
       event_list_add(&engine->list, EVENT_node_started, &engine->node_id, &env.operation_id, &engine->node_id);

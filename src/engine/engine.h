@@ -15,8 +15,9 @@
 struct engine;
 
 struct engine_options {
-  uint64_t id_seed;    /* for ids of new objects */
-  const char *version; /* goes into node.started */
+  uint64_t id_seed;     /* for ids of new objects */
+  const char *version;  /* goes into node.started */
+  const char *zoneinfo; /* directory of time zones; NULL: the system's */
 };
 
 /* Takes over the replayed state (owned by the engine from here on). Appends nothing yet. */

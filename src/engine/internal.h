@@ -9,6 +9,7 @@
 #include "engine/engine.h"
 #include "engine/mailbox.h"
 #include "engine/metrics.h"
+#include "engine/zones.h"
 #include "state/heap.h"
 #include "state/index.h"
 #include "state/pool.h"
@@ -66,6 +67,8 @@ struct engine {
   struct history *history;
   struct directory *directory;
   struct id_source ids;
+  struct zones *zones;
+  int64_t up_since; /* when this server came up, in Orbit's time */
   struct id node_id;
   char version[32];
 
@@ -155,6 +158,15 @@ enum status feed_write_subscription(struct engine *engine, struct ticket *ticket
 enum status feed_get_subscription(struct engine *engine, struct ticket *ticket);
 enum status feed_open(struct engine *engine, struct ticket *ticket);
 enum status metrics_get(struct engine *engine, struct ticket *ticket);
+
+/* schedules.c and triggers.c */
+enum status schedule_write(struct engine *engine, struct ticket *ticket);
+enum status schedule_get(struct engine *engine, struct ticket *ticket);
+enum status schedule_preview(struct engine *engine, struct ticket *ticket);
+/* Decides the times of schedules that have come. Before any ticket of the tick is taken up. */
+void triggers_fire(struct engine *engine);
+/* When the next one comes; INT64_MAX: none, or none will be decided any more. */
+int64_t triggers_next(const struct engine *engine);
 
 /* attempts.c: start, renew, finish, release. */
 enum status attempt_start(struct engine *engine, struct ticket *ticket);

@@ -21,8 +21,10 @@ uint64_t latency_bound_us(unsigned bucket);
 struct engine_counters {
   uint64_t commands[COMMAND_KIND_COUNT][STATUS_COUNT]; /* answered, by kind and result */
   uint64_t ticks, commits, events, receipts_hit, leases, expiries, evidence, mailbox_full;
-  struct latency commit; /* one commit with its sync */
-  struct latency answer; /* from the mailbox to the way back */
+  uint64_t triggers[TRIGGER_ENUM_END]; /* times of schedules decided, by outcome */
+  struct latency schedule_lateness;    /* from a time to the commit that made its task */
+  struct latency commit;               /* one commit with its sync */
+  struct latency answer;               /* from the mailbox to the way back */
 };
 
 struct metrics_queue {

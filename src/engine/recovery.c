@@ -70,6 +70,17 @@ static enum status read_accepted(struct engine *engine, const struct task *task,
   return history_event(engine->history, engine_source(engine), task->accepted_seq, ret_event);
 }
 
+/* A task of a schedule is that schedule's own when the trigger that made it stands right behind its acceptance, in one commit.
+ */
+static bool trigger_fits(struct engine *engine, const struct event *accepted) {
+  struct event event;
+  const struct id *schedule_id = &accepted->body.task_accepted.schedule_id;
+  if (id_is_zero(schedule_id)) return true;
+  return history_event(engine->history, engine_source(engine), accepted->seq + 1, &event) == STATUS_OK &&
+         event.type == EVENT_schedule_triggered && event.offset == accepted->offset + 1 &&
+         id_equal(&event.stream, schedule_id) && id_equal(&event.body.schedule_triggered.task_id, &accepted->stream);
+}
+
 /* The newest claim of the task; zero when there was none. */
 static enum status newest_attempt(struct engine *engine, const struct task *task, struct id *ret_attempt_id) {
   struct id none = {{0}};
@@ -146,7 +157,7 @@ enum status recovery_review(struct engine *engine, struct ticket *ticket) {
   if (status != STATUS_END) return status;
   const struct task *task = state_task_at(engine->state, number);
   if (newest_attempt(engine, task, &ticket->command.as.review.attempt_id) != STATUS_OK ||
-      read_accepted(engine, task, &accepted) != STATUS_OK)
+      read_accepted(engine, task, &accepted) != STATUS_OK || !trigger_fits(engine, &accepted))
     return unreadable(answer);
   struct decide_env env = engine_env(engine);
   status = decide_review(task, &accepted.body.task_accepted, &ticket->command, &env, &engine->list, &answer->fault);

@@ -11,6 +11,45 @@ static bool exists(const struct state *state, const struct id *id, enum object_k
   return object_of_kind(state, id, kind) != NULL;
 }
 
+static bool can_schedule(const struct state *state, const struct event *event, const char **ret_reason) {
+  static const struct schedule nothing;
+  const struct schedule *schedule = state_schedule(state, &event->stream);
+  if (event->type != EVENT_schedule_created)
+    return can_apply_schedule(schedule != NULL ? schedule : &nothing, event, ret_reason);
+  const struct event_schedule_created *created = &event->body.schedule_created;
+  const struct queue *queue = state_queue(state, &created->queue_id);
+  const struct application *application = state_application(state, &created->application_id);
+  if (object_find(state, &event->stream) != 0 || state_task(state, &event->stream) != NULL)
+    return no(ret_reason, "an object with this id exists already");
+  if (queue == NULL || !id_equal(&queue->namespace_id, &created->namespace_id))
+    return no(ret_reason, "its queue does not exist in its namespace");
+  if (application == NULL || !id_equal(&application->namespace_id, &created->namespace_id))
+    return no(ret_reason, "its application does not exist in its namespace");
+  return can_apply_schedule(&nothing, event, ret_reason);
+}
+
+/* The task that the event before this one accepted is the trigger's own. */
+static bool can_trigger(const struct state *state, const struct event *event, const char **ret_reason) {
+  const struct task *task = state_task(state, &event->body.schedule_triggered.task_id);
+  if (task == NULL || task->accepted_seq + 1 != event->seq || state->trigger_pending != object_find(state, &event->stream))
+    return no(ret_reason, "its task was not accepted right before it");
+  return can_schedule(state, event, ret_reason);
+}
+
+/* A task that says that a schedule made it: the trigger must follow in the same commit. */
+static bool can_be_scheduled(const struct state *state, const struct event *event, const char **ret_reason) {
+  const struct event_task_accepted *accepted = &event->body.task_accepted;
+  if (id_is_zero(&accepted->schedule_id)) return true;
+  const struct schedule *schedule = state_schedule(state, &accepted->schedule_id);
+  if (schedule == NULL || schedule->deleted) return no(ret_reason, "its schedule does not exist");
+  if (!id_equal(&schedule->queue_id, &accepted->queue_id) || !id_equal(&schedule->application_id, &accepted->application_id) ||
+      !id_equal(&schedule->namespace_id, &accepted->namespace_id))
+    return no(ret_reason, "its schedule makes tasks elsewhere");
+  if (!id_is_zero(&accepted->retry_of)) return no(ret_reason, "made by a schedule and by hand");
+  if (event->last_of_commit) return no(ret_reason, "made by a schedule, but its trigger is not in the commit");
+  return true;
+}
+
 static bool can_create(const struct state *state, const struct event *event, const char **ret_reason) {
   if (object_find(state, &event->stream) != 0) return no(ret_reason, "an object with this id exists already");
   if (event->type == EVENT_namespace_created) return true;
@@ -61,6 +100,7 @@ static bool can_accept(const struct state *state, const struct event *event, con
     return no(ret_reason, "its application does not exist in its namespace");
   uint64_t unfinished =
       queue->counts[TASK_WAITING] + queue->counts[TASK_LEASED] + queue->counts[TASK_RUNNING] + queue->counts[TASK_NEEDS_REVIEW];
+  if (!can_be_scheduled(state, event, ret_reason)) return false;
   if (queue->max_unfinished != 0 && unfinished >= queue->max_unfinished) return no(ret_reason, "the queue was full");
   if (application->max_unfinished != 0 && application->unfinished >= application->max_unfinished)
     return no(ret_reason, "the application was full");
@@ -108,10 +148,21 @@ bool footing_fits(const struct state *state, const struct event *event, const st
   if (event->seq != state->last_seq + 1) return no(ret_reason, "the sequence number does not follow");
   if (event->time_us < state->last_time_us) return no(ret_reason, "the time goes back");
   if (event->prev != footing_last(state, footing)) return no(ret_reason, "prev is not the stream's newest event");
+  if (state->trigger_pending != 0 && event->type != EVENT_schedule_triggered)
+    return no(ret_reason, "the trigger of the task that a schedule made must follow it");
   switch (event->type) {
     case EVENT_node_started:
     case EVENT_node_stopped:
       return true;
+    case EVENT_schedule_created:
+    case EVENT_schedule_changed:
+    case EVENT_schedule_paused:
+    case EVENT_schedule_resumed:
+    case EVENT_schedule_deleted:
+    case EVENT_schedule_skipped:
+      return can_schedule(state, event, ret_reason);
+    case EVENT_schedule_triggered:
+      return can_trigger(state, event, ret_reason);
     case EVENT_namespace_created:
     case EVENT_application_created:
     case EVENT_credential_created:

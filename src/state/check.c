@@ -133,6 +133,7 @@ enum status state_check(const struct state *state, struct fault *fault) {
   if (status != STATUS_OK) return status;
   const char *misfit = ready_misfit(state);
   if (misfit == NULL) misfit = subscription_disorder(state);
+  if (misfit == NULL) misfit = schedules_misfit(state);
   return misfit == NULL ? STATUS_OK : fault_set(fault, STATUS_CORRUPT, NULL, "invariant broken: %s", misfit);
 }
 

@@ -65,11 +65,27 @@ static enum status fold_subscription(struct subscription *subscription, const st
   return STATUS_OK;
 }
 
+static struct kept_task *kept_task_find(struct checkpoint *checkpoint, const struct id *id);
+
+static enum status fold_schedule(struct checkpoint *checkpoint, const struct event *event, uint32_t number,
+                                 struct fault *fault) {
+  struct schedule *schedule = &kept_object_at(checkpoint, number)->object.as.schedule;
+  const char *reason = "";
+  if (!can_apply_schedule(schedule, event, &reason)) return misfit(event, reason, fault);
+  apply_schedule(schedule, event);
+  if (event->type != EVENT_schedule_triggered) return STATUS_OK;
+  struct kept_task *kept = kept_task_find(checkpoint, &event->body.schedule_triggered.task_id);
+  if (kept == NULL || kept->row.task.accepted_seq + 1 != event->seq) return misfit(event, "its task has no row", fault);
+  kept->row.schedule = number;
+  schedule->unfinished++;
+  return STATUS_OK;
+}
+
 static enum status fold_object(struct checkpoint *checkpoint, const struct event *event, uint32_t number, struct fault *fault) {
   enum object_kind kind = event_object_kind(event->type);
   bool creates = event->type == EVENT_namespace_created || event->type == EVENT_application_created ||
                  event->type == EVENT_credential_created || event->type == EVENT_queue_created ||
-                 event->type == EVENT_subscription_created;
+                 event->type == EVENT_subscription_created || event->type == EVENT_schedule_created;
   if (creates && number != 0) return misfit(event, "an object with this id exists already", fault);
   if (!creates && kind != OBJECT_NODE && number == 0) return misfit(event, "its object has no row", fault);
   if (number == 0) {
@@ -92,6 +108,8 @@ static enum status fold_object(struct checkpoint *checkpoint, const struct event
       break;
     case OBJECT_SUBSCRIPTION:
       return fold_subscription(&kept->object.as.subscription, event, fault);
+    case OBJECT_SCHEDULE:
+      return fold_schedule(checkpoint, event, number, fault);
     case OBJECT_NODE:
       if (event->type != EVENT_node_started) break;
       checkpoint->meta.node_started_seq = event->seq;
@@ -247,6 +265,17 @@ static bool count_task(struct checkpoint *checkpoint, struct task *task, enum ta
   return bucket_leave(checkpoint, bucket);
 }
 
+/* A task that a schedule made counts for that no more once it is over. */
+static bool leave_schedule(struct checkpoint *checkpoint, struct task_row *row, int64_t time_us) {
+  if (row->schedule == 0 || !task_state_is_terminal((enum task_state)row->task.state)) return true;
+  struct kept_object *kept = kept_object_at(checkpoint, row->schedule);
+  if (kept->object.kind != OBJECT_SCHEDULE || kept->object.as.schedule.unfinished == 0) return false;
+  if (--kept->object.as.schedule.unfinished == 0) kept->object.as.schedule.free_at = time_us;
+  kept->dirty = true;
+  row->schedule = 0;
+  return true;
+}
+
 static enum status fold_task(struct checkpoint *checkpoint, const struct event *event, struct fault *fault) {
   const char *reason = "";
   struct kept_task *kept = NULL;
@@ -269,6 +298,8 @@ static enum status fold_task(struct checkpoint *checkpoint, const struct event *
     if (queue->object.as.queue.rate.tasks != 0)
       queue->object.as.queue.rate_at = rate_after_us(&queue->object.as.queue, event->time_us);
   }
+  if (!leave_schedule(checkpoint, &kept->row, event->time_us))
+    return misfit(event, "the count of its schedule is not that of its tasks", fault);
   return count_task(checkpoint, task, before) ? STATUS_OK
                                               : misfit(event, "the counts of its queue are not those of its tasks", fault);
 }

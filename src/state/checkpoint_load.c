@@ -37,6 +37,7 @@ static enum status load_object(void *context, struct bytes key, struct bytes val
   if (waiting <= loading->tasks) heap_reserve(&object_at(state, number)->waiting, (uint32_t)waiting);
   index_add(&state->object_ids, id_hash(&object.id), number);
   bool placed = object.kind != OBJECT_SUBSCRIPTION || object.as.subscription.deleted || subscription_place(state, number);
+  if (object.kind == OBJECT_SCHEDULE) schedule_follow(state, number);
   return placed ? STATUS_OK : STATUS_CORRUPT;
 }
 
@@ -77,6 +78,15 @@ static enum status place_task(struct loading *loading, uint32_t number, const st
 
 /* ---- tasks, in the order of acceptance, which is that of lists ---- */
 
+static enum status link_schedule(struct loading *loading, uint32_t number, const struct task_row *row) {
+  bool over = task_state_is_terminal((enum task_state)row->task.state);
+  if ((row->schedule != 0) != (row->task.scheduled && !over)) return STATUS_CORRUPT;
+  if (row->schedule == 0) return STATUS_OK;
+  if (!is_object(loading->state, row->schedule, OBJECT_SCHEDULE)) return STATUS_CORRUPT;
+  schedule_link(loading->state, row->schedule, number);
+  return STATUS_OK;
+}
+
 static enum status load_task(struct loading *loading, struct bytes key, struct bytes value) {
   struct state *state = loading->state;
   struct task_row row;
@@ -95,7 +105,8 @@ static enum status load_task(struct loading *loading, struct bytes key, struct b
   node->task = *task;
   node->handler_hash = row.handler_hash;
   checkpoint_settle(&node->task, &loading->node_started);
-  return place_task(loading, number, &row);
+  status = link_schedule(loading, number, &row);
+  return status == STATUS_OK ? place_task(loading, number, &row) : status;
 }
 
 /* Where the next additions will land is fetched while the present one is made: the tables are far larger than the processor's

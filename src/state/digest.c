@@ -68,10 +68,21 @@ static void write_subscription(struct writer *writer, const struct subscription 
   put(writer, subscription->deleted);
 }
 
+static void write_schedule(struct writer *writer, const struct schedule *schedule) {
+  put_id(writer, &schedule->namespace_id), put_id(writer, &schedule->application_id), put_id(writer, &schedule->queue_id);
+  put(writer, schedule->revision), put(writer, schedule->config_seq), put(writer, schedule->trigger_seq);
+  put(writer, schedule->interval_ms), put_time(writer, schedule->start_at), put_time(writer, schedule->end_at);
+  put_time(writer, schedule->anchor_at), put_time(writer, schedule->next_at), put_time(writer, schedule->created_at);
+  put_time(writer, schedule->updated_at), put_time(writer, schedule->free_at);
+  put(writer, schedule->unfinished), put(writer, schedule->catch_up_limit), put(writer, schedule->kind);
+  put(writer, schedule->overlap), put(writer, schedule->missed), put(writer, schedule->paused), put(writer, schedule->deleted);
+}
+
 static void write_object(struct writer *writer, const struct object *object) {
   put_id(writer, &object->id);
   put(writer, object->kind), put(writer, object->last_seq);
   if (object->kind == OBJECT_QUEUE) write_queue(writer, &object->as.queue);
+  if (object->kind == OBJECT_SCHEDULE) write_schedule(writer, &object->as.schedule);
   if (object->kind == OBJECT_CREDENTIAL) write_credential(writer, &object->as.credential);
   if (object->kind == OBJECT_SUBSCRIPTION) write_subscription(writer, &object->as.subscription);
   if (object->kind != OBJECT_APPLICATION) return;
@@ -90,6 +101,8 @@ static void write_node(struct writer *writer, const struct state *state, const s
   put_id(writer, &object_at(state, task->queue)->id);
   put_id(writer, &object_at(state, task->application)->id);
   put(writer, node->handler_hash);
+  uint32_t schedule = task->scheduled ? schedule_of_task(state, (uint32_t)state_task_number(state, &task->id)) : 0;
+  if (schedule != 0) put_id(writer, &object_at(state, schedule)->id);
   put_id(writer, node->queue_older != 0 ? &node_at(state, node->queue_older)->task.id : &none);
   put_id(writer, node->business_older != 0 ? &node_at(state, node->business_older)->task.id : &none);
   if (task->handler == 0) return;

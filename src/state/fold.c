@@ -30,6 +30,14 @@ enum object_kind event_object_kind(enum event_type type) {
     case EVENT_subscription_acked:
     case EVENT_subscription_deleted:
       return OBJECT_SUBSCRIPTION;
+    case EVENT_schedule_created:
+    case EVENT_schedule_changed:
+    case EVENT_schedule_paused:
+    case EVENT_schedule_resumed:
+    case EVENT_schedule_deleted:
+    case EVENT_schedule_triggered:
+    case EVENT_schedule_skipped:
+      return OBJECT_SCHEDULE;
     case EVENT_audit_recorded:
       return (enum object_kind)0;
     default:
@@ -79,6 +87,15 @@ static void give_leases_back(struct state *state, const struct event *event) {
   }
 }
 
+static void fold_schedule(struct state *state, uint32_t number, const struct event *event) {
+  apply_schedule(&object_at(state, number)->as.schedule, event);
+  if (event->type == EVENT_schedule_triggered) {
+    schedule_take_task(state, number, state_task_number(state, &event->body.schedule_triggered.task_id));
+    state->trigger_pending = 0;
+  }
+  schedule_follow(state, number);
+}
+
 static void fold_object(struct state *state, const struct event *event, uint32_t number) {
   enum object_kind kind = event_object_kind(event->type);
   if (number == 0) number = object_add(state, &event->stream, kind);
@@ -100,6 +117,9 @@ static void fold_object(struct state *state, const struct event *event, uint32_t
     case OBJECT_SUBSCRIPTION:
       subscription_fold(state, number, event);
       break;
+    case OBJECT_SCHEDULE:
+      fold_schedule(state, number, event);
+      break;
     case OBJECT_NODE:
       if (event->type == EVENT_node_started) give_leases_back(state, event);
       break;
@@ -118,6 +138,7 @@ static uint32_t task_add(struct state *state, const struct event *event) {
   task->queue = object_find(state, &accepted->queue_id);
   task->application = object_find(state, &accepted->application_id);
   must(task->queue != 0 && task->application != 0);
+  state->trigger_pending = id_is_zero(&accepted->schedule_id) ? 0 : object_find(state, &accepted->schedule_id);
   ready_attach(state, number, accepted);
   listing_attach(state, number, accepted);
   return number;
@@ -156,6 +177,8 @@ static void fold_task(struct state *state, const struct event *event, uint32_t n
   if ((enum task_state)node->task.state == before && event->type != EVENT_attempt_result && event->type != EVENT_attempt_ended)
     return;
   count_task(state, &node->task, before);
+  if (node->task.scheduled && task_state_is_terminal((enum task_state)node->task.state))
+    schedule_let_task_go(state, number, event->time_us);
   ready_follow(state, number, before, event->time_us);
 }
 

@@ -7,7 +7,7 @@
 #include "state/pool.h"
 #include "state/state.h"
 
-/* A stream that is no task: namespace, application, credential, queue, node. */
+/* A stream that is no task: namespace, application, credential, queue, node, schedule, subscription. */
 enum object_kind {
   OBJECT_NAMESPACE = 1,
   OBJECT_APPLICATION,
@@ -15,6 +15,7 @@ enum object_kind {
   OBJECT_QUEUE,
   OBJECT_NODE,
   OBJECT_TASK,
+  OBJECT_SCHEDULE,
   OBJECT_SUBSCRIPTION = 8, /* the numbers stand in checkpoints */
 };
 
@@ -27,9 +28,11 @@ struct object {
   struct id id;
   uint64_t last_seq;
   enum object_kind kind;
-  uint32_t newest;     /* queue: its newest task */
-  struct heap waiting; /* queue: its waiting tasks by available_at */
+  uint32_t newest;         /* queue: its newest task */
+  uint32_t timer_position; /* schedule: in the heap of schedules */
+  struct heap waiting;     /* queue: its waiting tasks by available_at */
   union {
+    struct schedule schedule;
     struct application application;
     struct credential credential;
     struct queue queue;
@@ -91,8 +94,11 @@ struct state {
   struct pool instances; /* struct instance */
   struct index instance_ids;
   struct heap timers;
-  struct index business_keys; /* hash of namespace and business key -> newest task */
-  uint64_t *audits;           /* seqs of audit records whose target is no task, oldest first */
+  struct heap schedule_timers;
+  struct index schedule_tasks; /* number of an unfinished task -> number of the schedule that made it */
+  uint32_t trigger_pending;    /* schedule whose task was accepted by the last event: its trigger comes next; 0: none */
+  struct index business_keys;  /* hash of namespace and business key -> newest task */
+  uint64_t *audits;            /* seqs of audit records whose target is no task, oldest first */
   uint64_t audit_count, audit_capacity;
   uint64_t ready_count;            /* over all buckets */
   struct index subscription_names; /* hash of namespace and name -> object, of those that are not deleted */
@@ -157,6 +163,16 @@ void listing_place(struct state *state, uint32_t number, uint64_t business_hash)
 uint64_t business_key_hash(const struct id *namespace_id, struct bytes key); /* never 0 */
 uint32_t handler_name_hash(struct bytes handler);
 void listing_audit(struct state *state, uint64_t seq);
+
+/* schedules.c */
+uint32_t schedule_of_task(const struct state *state, uint32_t task); /* while that is unfinished; 0: none */
+/* The schedule or what it waits for changed: its place in the order follows. */
+void schedule_follow(struct state *state, uint32_t number);
+void schedule_take_task(struct state *state, uint32_t number, uint32_t task);
+/* The same from a checkpoint, where the count stands in the schedule's row. */
+void schedule_link(struct state *state, uint32_t number, uint32_t task);
+void schedule_let_task_go(struct state *state, uint32_t task, int64_t time_us);
+const char *schedules_misfit(const struct state *state); /* for state_check */
 
 /* instances.c */
 void instance_hold(struct state *state, uint32_t number); /* whoever its attempt names */

@@ -161,11 +161,9 @@ int64_t state_oldest_waiting(const struct state *state, const struct id *queue_i
 
 /* ---- administrative objects ---- */
 
-static const enum object_kind list_kinds[] = {[LIST_QUEUES] = OBJECT_QUEUE,
-                                              [LIST_APPLICATIONS] = OBJECT_APPLICATION,
-                                              [LIST_CREDENTIALS] = OBJECT_CREDENTIAL,
-                                              [LIST_NAMESPACES] = OBJECT_NAMESPACE,
-                                              [LIST_SUBSCRIPTIONS] = OBJECT_SUBSCRIPTION};
+static const enum object_kind list_kinds[] = {
+    [LIST_QUEUES] = OBJECT_QUEUE,         [LIST_APPLICATIONS] = OBJECT_APPLICATION,   [LIST_CREDENTIALS] = OBJECT_CREDENTIAL,
+    [LIST_NAMESPACES] = OBJECT_NAMESPACE, [LIST_SUBSCRIPTIONS] = OBJECT_SUBSCRIPTION, [LIST_SCHEDULES] = OBJECT_SCHEDULE};
 
 static bool object_in_list(const struct object *object, enum object_kind kind, const struct id *namespace_id,
                            const struct credential *credential) {
@@ -180,6 +178,9 @@ static bool object_in_list(const struct object *object, enum object_kind kind, c
     case OBJECT_SUBSCRIPTION:
       return id_equal(&object->as.subscription.namespace_id, namespace_id) && !object->as.subscription.deleted &&
              credential_reaches_subscription(credential, &object->as.subscription);
+    case OBJECT_SCHEDULE:
+      return !object->as.schedule.deleted && id_equal(&object->as.schedule.namespace_id, namespace_id) &&
+             credential_reaches(credential, &object->as.schedule.queue_id);
     default:
       return true;
   }
@@ -200,6 +201,9 @@ static void list_add(struct answer_list *list, const struct object *object) {
     case OBJECT_SUBSCRIPTION:
       list->of.subscriptions[list->count] = object->as.subscription;
       break;
+    case OBJECT_SCHEDULE:
+      list->of.schedules[list->count] = object->as.schedule;
+      break;
     default:
       list->of.namespaces[list->count] = object->id;
       break;
@@ -217,6 +221,7 @@ enum status state_list_objects(const struct state *state, const struct id *names
     if (number == 1)
       return fault_set(fault, STATUS_INVALID_ARGUMENT, "cursor", "the page before is gone; start from the first page");
   }
+  static_assert(sizeof(struct schedule) <= sizeof(struct queue) + sizeof(struct credential), "any row fits");
   struct answer_list list = {
       .of.rows = guard_malloc(sizeof(struct queue) * command->limit + sizeof(struct credential) * command->limit)};
   for (; number <= state->objects.used; number++) {

@@ -33,6 +33,35 @@ static bool owner_of_first(const struct event *first, struct owner *ret_owner) {
   }
 }
 
+/* A schedule may have millions of events: the newest trigger tells as much as the first event. */
+static enum status owner_of_schedule(struct history *history, struct record_source source, uint64_t seq,
+                                     struct owner *ret_owner) {
+  struct event event = {.prev = seq}, accepted;
+  while (event.prev != 0) {
+    enum status status = history_event(history, source, event.prev, &event);
+    if (status != STATUS_OK) return status;
+    switch (event.type) {
+      case EVENT_schedule_created:
+        *ret_owner = (struct owner){event.body.schedule_created.namespace_id, event.body.schedule_created.queue_id};
+        return STATUS_OK;
+      case EVENT_schedule_skipped:
+        *ret_owner = (struct owner){event.body.schedule_skipped.namespace_id, event.body.schedule_skipped.queue_id};
+        return STATUS_OK;
+      case EVENT_schedule_triggered: /* its task was accepted right before */
+        status = history_event(history, source, event.seq - 1, &accepted);
+        if (status != STATUS_OK) return status;
+        if (accepted.type != EVENT_task_accepted || !id_equal(&accepted.body.task_accepted.schedule_id, &event.stream)) break;
+        (void)owner_of_first(&accepted, ret_owner);
+        return STATUS_OK;
+      default:
+        break;
+    }
+  }
+  return STATUS_CORRUPT;
+}
+
+static bool is_of_schedule(enum event_type type) { return type >= EVENT_schedule_created && type <= EVENT_schedule_skipped; }
+
 /* The seq of the first event of the stream, from the headers alone. */
 static enum status find_first(struct record_source source, const struct event *event, uint64_t *ret_seq) {
   struct bytes record;
@@ -57,7 +86,16 @@ enum status owners_find(struct owners *owners, struct history *history, struct r
     *ret_owner = slot->owner;
     return STATUS_OK;
   }
-  enum status status = find_first(source, event, &seq);
+  enum status status;
+  if (is_of_schedule(event->type)) {
+    struct owner owner;
+    status = owner_of_schedule(history, source, event->seq, &owner);
+    if (status != STATUS_OK) return status;
+    *slot = (struct owner_slot){event->stream, owner};
+    *ret_owner = owner;
+    return STATUS_OK;
+  }
+  status = find_first(source, event, &seq);
   if (status == STATUS_OK) status = history_event(history, source, seq, &first);
   if (status != STATUS_OK) return status;
   if (!owner_of_first(&first, &slot->owner)) {

@@ -1,4 +1,5 @@
-/* Whose an event of the feed is: the namespace and the queue of its object, read from the first event of its stream. Memory of
+/* Whose an event of the feed is: the namespace and the queue of its object, read from the first event of its stream
+ * (of a schedule: from its newest trigger, too). Memory of
  * the server holds them too, but belongs to the engine's thread; this is for those who read the log alone. */
 #ifndef ORBIT_STATE_OWNERS_H
 #define ORBIT_STATE_OWNERS_H

@@ -113,6 +113,7 @@ enum {
   TASK_HAS_ATTEMPT = 16,
   TASK_HAS_KEY = 32,
   TASK_HAS_BUSINESS = 64,
+  TASK_HAS_SCHEDULE = 128,
 };
 
 /* A field a line. */
@@ -156,7 +157,7 @@ static unsigned task_flags(const struct task_row *row) {
   return (task->effect_uncertain ? TASK_UNCERTAIN : 0U) | (task->retried ? TASK_RETRIED : 0U) |
          (task->scheduled ? TASK_SCHEDULED : 0U) | (task->is_retry ? TASK_IS_RETRY : 0U) |
          (!id_is_zero(&task->attempt.id) ? TASK_HAS_ATTEMPT : 0U) | (!id_is_zero(&row->key_id) ? TASK_HAS_KEY : 0U) |
-         (row->business_hash != 0 ? TASK_HAS_BUSINESS : 0U);
+         (row->business_hash != 0 ? TASK_HAS_BUSINESS : 0U) | (row->schedule != 0 ? TASK_HAS_SCHEDULE : 0U);
 }
 
 size_t task_row_encode(const struct task_row *row, uint8_t out[task_row_bytes_max]) {
@@ -173,6 +174,7 @@ size_t task_row_encode(const struct task_row *row, uint8_t out[task_row_bytes_ma
     ATTEMPT_FIELDS(FIELD_PUT, attempt)
   }
   if ((flags & TASK_HAS_KEY) != 0) at = put_id(at, &row->key_id);
+  if ((flags & TASK_HAS_SCHEDULE) != 0) at = put_32(at, row->schedule);
   if ((flags & TASK_HAS_BUSINESS) != 0) at = put_64(at, row->business_hash);
   return (size_t)(at - out);
 }
@@ -204,7 +206,8 @@ enum status task_row_decode(struct bytes key, struct bytes value, struct task_ro
   if (key.size != id_bytes || value.size < task_row_fixed_bytes || take_8(&at) != task_row_version) return STATUS_CORRUPT;
   unsigned flags = take_8(&at);
   size_t size = task_row_fixed_bytes + ((flags & TASK_HAS_ATTEMPT) != 0 ? task_row_attempt_bytes : 0U) +
-                ((flags & TASK_HAS_KEY) != 0 ? id_bytes : 0U) + ((flags & TASK_HAS_BUSINESS) != 0 ? 8U : 0U);
+                ((flags & TASK_HAS_KEY) != 0 ? id_bytes : 0U) + ((flags & TASK_HAS_SCHEDULE) != 0 ? 4U : 0U) +
+                ((flags & TASK_HAS_BUSINESS) != 0 ? 8U : 0U);
   if (value.size != size) return STATUS_CORRUPT;
   memcpy(task->id.bytes, key.data, id_bytes);
   TASK_FIELDS(FIELD_TAKE, task)
@@ -215,6 +218,7 @@ enum status task_row_decode(struct bytes key, struct bytes value, struct task_ro
   task->is_retry = (flags & TASK_IS_RETRY) != 0;
   if ((flags & TASK_HAS_ATTEMPT) != 0) take_attempt(&at, &task->attempt);
   if ((flags & TASK_HAS_KEY) != 0) row.key_id = take_id(&at);
+  if ((flags & TASK_HAS_SCHEDULE) != 0) row.schedule = take_32(&at);
   if ((flags & TASK_HAS_BUSINESS) != 0) row.business_hash = take_64(&at);
   if (task->state == TASK_NONE || task->state >= TASK_ENUM_END || task_flags(&row) != flags) return STATUS_CORRUPT;
   *ret_row = row;
@@ -249,6 +253,26 @@ static_assert(states_kept == 7, "another state, another version of the rows of q
   F(64, o, config_seq)            \
   F(64, o, name_hash)             \
   F(8, o, deleted)
+
+#define SCHEDULE_FIELDS(F, o)   \
+  F(64, o, revision)            \
+  F(64, o, config_seq)          \
+  F(64, o, trigger_seq)         \
+  F(64, o, interval_ms)         \
+  F(64, o, start_at)            \
+  F(64, o, end_at)              \
+  F(64, o, anchor_at)           \
+  F(64, o, next_at)             \
+  F(64, o, created_at)          \
+  F(64, o, updated_at)          \
+  F(64, o, free_at)             \
+  F(32, o, unfinished)          \
+  F(32, o, catch_up_limit)      \
+  F(8, o, kind)                 \
+  F(8, o, overlap)              \
+  F(8, o, missed)               \
+  F(8, o, paused)               \
+  F(8, o, deleted)
 /* clang-format on */
 
 enum {
@@ -257,9 +281,10 @@ enum {
   credential_bytes = 2 * id_bytes + token_hash_bytes CREDENTIAL_FIELDS(FIELD_SIZE, ),
   queue_bytes = id_bytes + 8 * states_kept QUEUE_FIELDS(FIELD_SIZE, ),
   subscription_bytes = 3 * id_bytes SUBSCRIPTION_FIELDS(FIELD_SIZE, ),
+  schedule_bytes = 3 * id_bytes SCHEDULE_FIELDS(FIELD_SIZE, ),
 };
 static_assert(object_head_bytes == 26 && application_bytes == 49 && credential_bytes == 101 && queue_bytes == 153 &&
-                  subscription_bytes == 97,
+                  subscription_bytes == 97 && schedule_bytes == 149,
               "another size, another version of the rows of objects");
 
 static uint8_t *put_application(uint8_t *at, const struct application *application) {
@@ -290,6 +315,12 @@ static uint8_t *put_subscription(uint8_t *at, const struct subscription *subscri
   return at;
 }
 
+static uint8_t *put_schedule(uint8_t *at, const struct schedule *schedule) {
+  at = put_id(put_id(put_id(at, &schedule->namespace_id), &schedule->application_id), &schedule->queue_id);
+  SCHEDULE_FIELDS(FIELD_PUT, schedule)
+  return at;
+}
+
 static size_t object_size(const struct object *object) {
   switch (object->kind) {
     case OBJECT_APPLICATION:
@@ -300,6 +331,8 @@ static size_t object_size(const struct object *object) {
       return object_head_bytes + queue_bytes;
     case OBJECT_SUBSCRIPTION:
       return object_head_bytes + subscription_bytes;
+    case OBJECT_SCHEDULE:
+      return object_head_bytes + schedule_bytes;
     default:
       return object_head_bytes;
   }
@@ -315,6 +348,7 @@ void object_row_encode(const struct object *object, struct buffer *out) {
   if (object->kind == OBJECT_CREDENTIAL) at = put_credential(at, &object->as.credential);
   if (object->kind == OBJECT_QUEUE) at = put_queue(at, &object->as.queue);
   if (object->kind == OBJECT_SUBSCRIPTION) at = put_subscription(at, &object->as.subscription);
+  if (object->kind == OBJECT_SCHEDULE) at = put_schedule(at, &object->as.schedule);
   must((size_t)(at - start) == size);
   buffer_commit(out, size);
 }
@@ -358,6 +392,15 @@ static void take_subscription(const uint8_t *at, struct object *object) {
   SUBSCRIPTION_FIELDS(FIELD_TAKE, subscription)
 }
 
+static void take_schedule(const uint8_t *at, struct object *object) {
+  struct schedule *schedule = &object->as.schedule;
+  schedule->id = object->id;
+  schedule->namespace_id = take_id(&at);
+  schedule->application_id = take_id(&at);
+  schedule->queue_id = take_id(&at);
+  SCHEDULE_FIELDS(FIELD_TAKE, schedule)
+}
+
 enum status object_row_decode(struct bytes value, struct object *ret_object) {
   struct object object = {.kind = (enum object_kind)0};
   const uint8_t *at = value.data;
@@ -387,6 +430,11 @@ enum status object_row_decode(struct bytes value, struct object *ret_object) {
     case OBJECT_SUBSCRIPTION:
       if (size != subscription_bytes) break;
       take_subscription(at, &object);
+      status = STATUS_OK;
+      break;
+    case OBJECT_SCHEDULE:
+      if (size != schedule_bytes) break;
+      take_schedule(at, &object);
       status = STATUS_OK;
       break;
     default:

@@ -7,7 +7,7 @@
 #include "state/internal.h"
 
 /* Of all rows together: another number, and the checkpoint is made anew. */
-enum { rows_format = 1 };
+enum { rows_format = 2 };
 
 /* The tables of views/, in the order of their numbers. */
 enum rows_table { ROWS_META, ROWS_OBJECTS, ROWS_BUCKETS, ROWS_TASKS, ROWS_RECEIPTS, ROWS_AUDITS, ROWS_TABLE_COUNT };
@@ -28,8 +28,8 @@ struct meta_row {
   uint8_t genesis[32];       /* digest of the log's genesis */
 };
 
-/* A namespace, application, credential, queue, node or subscription. Key: its number, from 1 on in the order of creation, which
- * is its number in memory. Of struct object, heap and lists are no part of it. */
+/* A namespace, application, credential, queue, node, schedule or subscription. Key: its number, from 1 on in the order of
+ * creation, which is its number in memory. Of struct object, heap and lists are no part of it. */
 
 /* Tasks of one queue with one handler and version, while any is unfinished. Key: a number. */
 struct bucket_row {
@@ -46,13 +46,14 @@ struct task_row {
   struct id key_id;       /* of its concurrency key; zero: none */
   uint64_t business_hash; /* 0: no business key */
   uint32_t handler_hash;
+  uint32_t schedule; /* number of the schedule's object, while the task is unfinished; 0: made by none */
 };
 
 enum {
   meta_row_bytes = 4 + 9 * 8 + 32 + 8,
   task_row_fixed_bytes = 1 + 4 + 1 + 5 * 8 + 7 * 8 + 9 * 4 + 2 * 2,
   task_row_attempt_bytes = 3 * 16 + 4 * 8 + 4,
-  task_row_bytes_max = task_row_fixed_bytes + task_row_attempt_bytes + 16 + 8,
+  task_row_bytes_max = task_row_fixed_bytes + task_row_attempt_bytes + 16 + 4 + 8,
   rows_number_bytes = 4,
 };
 

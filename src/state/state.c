@@ -55,6 +55,8 @@ void state_free(struct state *state) {
   index_clear(&state->subscription_names);
   free(state->audits);
   heap_clear(&state->timers);
+  heap_clear(&state->schedule_timers);
+  index_clear(&state->schedule_tasks);
   free(state);
 }
 

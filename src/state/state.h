@@ -81,6 +81,17 @@ uint32_t state_timer_due(const struct state *state, int64_t now_us);
  * on. */
 void state_timer_settle(struct state *state, uint32_t number, int64_t now_us);
 
+/* ---- Schedules: named by their number in memory ---- */
+
+struct schedule *state_schedule(const struct state *state, const struct id *id); /* deleted ones too; NULL: none */
+struct schedule *state_schedule_at(const struct state *state, uint32_t number);
+/* When the next schedule must be looked at; INT64_MAX: none. */
+int64_t state_schedule_next(const struct state *state);
+/* The schedule whose time has come at now; 0: none. It stays until an event moves its next time or it is put off. */
+uint32_t state_schedule_due(const struct state *state, int64_t now_us);
+/* Nothing can be decided of it now: it is looked at again then, unless an event moves it before. */
+void state_schedule_put_off(struct state *state, uint32_t number, int64_t until_us);
+
 /* ---- Ready order: tasks of one queue with one handler and version make a bucket ---- */
 
 struct bucket {

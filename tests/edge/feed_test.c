@@ -66,7 +66,7 @@ static struct event sample(struct log *log, enum event_type type) {
 static enum event_type first_of(enum event_type type) {
   const char *name = event_type_text(type);
   if (strncmp(name, "queue.", 6) == 0) return EVENT_queue_created;
-  return strncmp(name, "schedule.", 9) == 0 ? (enum event_type)70 : EVENT_task_accepted;
+  return strncmp(name, "schedule.", 9) == 0 ? EVENT_schedule_created : EVENT_task_accepted;
 }
 
 static void set_owner(struct event *event, struct id tenant, struct id queue) {
@@ -75,6 +75,12 @@ static void set_owner(struct event *event, struct id tenant, struct id queue) {
     event->body.task_accepted.queue_id = queue;
   } else if (event->type == EVENT_queue_created) {
     event->body.queue_created.namespace_id = tenant;
+  } else if (event->type == EVENT_schedule_created) {
+    event->body.schedule_created.namespace_id = tenant;
+    event->body.schedule_created.queue_id = queue;
+  } else if (event->type == EVENT_schedule_skipped) {
+    event->body.schedule_skipped.namespace_id = tenant;
+    event->body.schedule_skipped.queue_id = queue;
   }
 }
 
@@ -88,7 +94,31 @@ static uint64_t append_type(struct log *log, enum event_type type, unsigned tena
   uint64_t seq = append(log, &event, stream, 0);
   if (type == first) return seq;
   event = sample(log, type);
+  set_owner(&event, owner, in);
   return append(log, &event, stream, seq);
+}
+
+/* A schedule with many triggers behind it: whose it is is told by the newest of them, not by the whole of its history. */
+static void a_trigger_tells_whose_it_is(void **context) {
+  struct log *log = *context;
+  struct id owner = id_of(TENANT, 1), in = id_of(QUEUE, 11), stream = id_of(STREAM, 1);
+  struct event created = sample(log, EVENT_schedule_created);
+  set_owner(&created, id_of(TENANT, 9), id_of(QUEUE, 99)); /* were it read, it would tell something else */
+  uint64_t last = append(log, &created, stream, 0);
+  struct event accepted = sample(log, EVENT_task_accepted);
+  set_owner(&accepted, owner, in);
+  accepted.body.task_accepted.schedule_id = stream;
+  (void)append(log, &accepted, id_of(STREAM, 2), 0);
+  struct event triggered = sample(log, EVENT_schedule_triggered);
+  last = append(log, &triggered, stream, last);
+  struct event paused = sample(log, EVENT_schedule_paused);
+  last = append(log, &paused, stream, last);
+  struct owners *owners = owners_new();
+  struct owner found;
+  paused.seq = last;
+  assert_int_equal(owners_find(owners, log->history, (struct record_source){get, log}, &paused, &found), STATUS_OK);
+  assert_true(id_equal(&found.namespace_id, &owner) && id_equal(&found.queue_id, &in));
+  owners_free(owners);
 }
 
 static struct feed *begun(struct log *log) {
@@ -319,8 +349,9 @@ static void a_damaged_stream_is_no_owner(void **context) {
 int main(void) {
 #define ROW(name) cmocka_unit_test_setup_teardown(name, open_log, close_log)
   const struct CMUnitTest tests[] = {
-      ROW(each_sees_its_own_alone),    ROW(nothing_secret_is_written),  ROW(filters_pass_what_they_name),
-      ROW(the_window_changes_nothing), ROW(a_result_brings_its_report), ROW(a_damaged_stream_is_no_owner),
+      ROW(each_sees_its_own_alone),      ROW(a_trigger_tells_whose_it_is), ROW(nothing_secret_is_written),
+      ROW(filters_pass_what_they_name),  ROW(the_window_changes_nothing),  ROW(a_result_brings_its_report),
+      ROW(a_damaged_stream_is_no_owner),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,6 +6,7 @@
 #include "support/support.h"
 
 #include "core/event.h"
+#include "core/schedule.h"
 #include "engine/engine.h"
 
 enum { world_workers_max = 64 };
@@ -77,6 +78,13 @@ struct command world_retry(struct world *world, const struct id *task_id, uint64
 struct command world_queue(struct world *world, enum command_kind kind, const struct id *queue_id);
 struct command world_application(struct world *world, enum command_kind kind, const struct id *application_id);
 struct command world_credential(struct world *world, enum command_kind kind, const struct id *credential_id);
+/* Create: every minute from now on, other members usual; fill in, then world_scheduled. */
+struct command world_schedule(struct world *world, enum command_kind kind, const struct id *schedule_id);
+/* Identifies it by a key of its own, and asserts that it was done. */
+struct schedule world_scheduled(struct world *world, struct command *command);
+struct schedule world_get_schedule(struct world *world, const struct id *schedule_id);
+/* The schedule's triggers as the log has them, oldest first, without their codes. */
+uint32_t world_triggers(struct world *world, const struct id *schedule_id, struct trigger *triggers, uint32_t limit);
 /* Changes the queue's limits as given, at its present revision; asserts that it was done. */
 struct queue world_change_queue(struct world *world, const struct id *queue_id, const struct queue_command *change);
 struct queue world_get_queue(struct world *world, const struct id *queue_id);

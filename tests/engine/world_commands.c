@@ -29,6 +29,11 @@ static struct id target_of(const struct command *command) {
     case COMMAND_SUBSCRIPTION_ACK:
     case COMMAND_SUBSCRIPTION_DELETE:
       return command->as.subscription.id;
+    case COMMAND_SCHEDULE_CHANGE:
+    case COMMAND_SCHEDULE_PAUSE:
+    case COMMAND_SCHEDULE_RESUME:
+    case COMMAND_SCHEDULE_DELETE:
+      return command->as.schedule.id;
     default:
       return (struct id){{0}};
   }
@@ -55,6 +60,12 @@ static struct id digest_of(const struct command *command) {
     case COMMAND_SUBSCRIPTION_ACK:
     case COMMAND_SUBSCRIPTION_DELETE:
       return subscription_digest(command->kind, &command->as.subscription);
+    case COMMAND_SCHEDULE_CREATE:
+    case COMMAND_SCHEDULE_CHANGE:
+    case COMMAND_SCHEDULE_PAUSE:
+    case COMMAND_SCHEDULE_RESUME:
+    case COMMAND_SCHEDULE_DELETE:
+      return schedule_digest(command->kind, &command->as.schedule);
     default:
       return queue_digest(command->kind, &command->as.queue);
   }
@@ -153,6 +164,57 @@ struct command world_credential(struct world *world, enum command_kind kind, con
 static void identify_anew(struct world *world, struct command *command) {
   struct id key = id_source_next(&world->ids, world->now_us);
   world_identify(world, command, id_text(&key).text);
+}
+
+struct command world_schedule(struct world *world, enum command_kind kind, const struct id *schedule_id) {
+  struct command command = {.kind = kind, .who = world->who};
+  if (schedule_id != NULL) command.as.schedule.id = *schedule_id;
+  if (kind != COMMAND_SCHEDULE_CREATE) return command;
+  command.as.schedule = (struct schedule_command){.name = bytes_text("schedule"),
+                                                  .queue_id = world->queue_id,
+                                                  .kind = SCHEDULE_INTERVAL,
+                                                  .interval_ms = 60000,
+                                                  .overlap = OVERLAP_ALLOW,
+                                                  .missed = MISSED_LATEST,
+                                                  .catch_up_limit = catch_up_limit_default,
+                                                  .template = world_submit(world, "template").as.submit};
+  command.as.schedule.template.queue_id = (struct id){{0}};
+  return command;
+}
+
+struct schedule world_scheduled(struct world *world, struct command *command) {
+  identify_anew(world, command);
+  struct answer answer = world_do(world, command);
+  if (answer.status != STATUS_OK) fail_msg("%s: %s", command_kind_text(command->kind), answer.fault.message);
+  return answer.as.schedule;
+}
+
+struct schedule world_get_schedule(struct world *world, const struct id *schedule_id) {
+  struct command command = {.kind = COMMAND_GET_SCHEDULE, .who = world->who, .as.object_id = *schedule_id};
+  struct answer answer = world_do(world, &command);
+  assert_int_equal(answer.status, STATUS_OK);
+  return answer.as.schedule;
+}
+
+struct triggers {
+  struct id schedule_id;
+  struct trigger *triggers;
+  uint32_t count, limit;
+};
+
+static void keep_trigger(void *context, const struct event *event) {
+  struct triggers *triggers = context;
+  struct trigger trigger;
+  if (!trigger_of(event, &trigger) || !id_equal(&event->stream, &triggers->schedule_id)) return;
+  assert_true(triggers->count < triggers->limit);
+  trigger.code = (struct bytes){NULL, 0}; /* the record's */
+  triggers->triggers[triggers->count++] = trigger;
+}
+
+uint32_t world_triggers(struct world *world, const struct id *schedule_id, struct trigger *triggers, uint32_t limit) {
+  struct triggers kept = {*schedule_id, triggers, 0, limit};
+  world_each_event(world, keep_trigger, &kept);
+  return kept.count;
 }
 
 struct queue world_get_queue(struct world *world, const struct id *queue_id) {

@@ -5,12 +5,14 @@ _orbit_common="--help --version"
 _orbit_states="WAITING LEASED RUNNING NEEDS_REVIEW SUCCEEDED FAILED CANCELLED"
 _orbit_actions="task.accept task.lease task.start task.finish task.expire task.release task.cancel task.review task.retry
  namespace.create application.create application.change queue.create queue.change queue.pause queue.resume
- credential.create credential.rotate credential.revoke subscription.create subscription.delete"
+ credential.create credential.rotate credential.revoke subscription.create subscription.delete
+ schedule.create schedule.change schedule.pause schedule.resume schedule.delete"
 _orbit_types="node.started node.stopped namespace.created application.created application.changed credential.created
  credential.rotated credential.revoked queue.created queue.changed queue.paused queue.resumed task.accepted task.leased
  task.started attempt.result attempt.ended task.requeued task.succeeded task.failed task.review_required task.cancelled
  task.cancel_requested task.reviewed task.retried evidence.recorded audit.recorded subscription.created
- subscription.acked subscription.deleted"
+ subscription.acked subscription.deleted schedule.created schedule.changed schedule.paused schedule.resumed schedule.deleted
+ schedule.triggered schedule.skipped"
 _orbit_permissions="tasks:submit tasks:read tasks:cancel tasks:consume tasks:review tasks:retry tasks:audit:read events:read
  queues:read queues:manage schedules:read schedules:manage metrics:read admin"
 
@@ -56,7 +58,7 @@ _orbit_value() {
     -o | --output) _orbit_offer "$1" ;;
     --data) _orbit_directories ;;
     --credentials | --admin-credentials | --root-credentials | --config) _orbit_files ;;
-    --type) _orbit_offer "$_orbit_types task.* attempt.* queue.* credential.*" ;;
+    --type) _orbit_offer "$_orbit_types task.* attempt.* queue.* schedule.* credential.*" ;;
     --action) _orbit_offer "$_orbit_actions task.*" ;;
     --state) _orbit_offer "$_orbit_states" ;;
     --outcome) _orbit_offer "SUCCEEDED FAILED" ;;
@@ -136,6 +138,12 @@ _orbitctl_options() {
     "queue create") echo "--key --key-concurrency --lease-ms --max-running --max-unfinished --name --rate" ;;
     "queue change") echo "--key --key-concurrency --lease-ms --max-running --max-unfinished --name --rate --revision" ;;
     "queue pause" | "queue resume") echo "--key --reason" ;;
+    "schedule create") echo "--catch-up-limit --cron --end-at --interval-ms --key --kind --missed --name --overlap --paused --queue
+      --start-at --template --timezone" ;;
+    "schedule change") echo "--catch-up-limit --cron --end-at --interval-ms --key --missed --name --overlap --revision --start-at
+      --template --timezone" ;;
+    "schedule preview") echo "--after --count --cron --interval-ms --key --kind --timezone" ;;
+    "schedule pause" | "schedule resume" | "schedule delete") echo "--key --reason" ;;
     "application create") echo "--key --max-unfinished --name" ;;
     "application change") echo "--disabled --key --max-unfinished --name --revision" ;;
     "credential create") echo "--application --expires-at --key --name --permissions --queues" ;;
@@ -163,9 +171,10 @@ _orbitctl() {
   _orbit_value "text json jsonl csv" && return
   [[ -z $_orbit_option || $flags == *" $_orbit_option "* ]] || return
   case "${#_orbit_words[@]}:${_orbit_words[0]}" in
-    0:) [[ $_orbit_cur == -* ]] || { _orbit_offer "init task why queue application credential namespace audit events subscription demo" && return; } ;;
+    0:) [[ $_orbit_cur == -* ]] || { _orbit_offer "init task why queue schedule application credential namespace audit events subscription demo" && return; } ;;
     1:task) _orbit_offer "submit get attempts watch list cancel review retry operations operation events evidence" && return ;;
     1:queue) _orbit_offer "create list get change pause resume" && return ;;
+    1:schedule) _orbit_offer "create list get change pause resume delete triggers preview" && return ;;
     1:application) _orbit_offer "create list get change" && return ;;
     1:credential) _orbit_offer "create list get rotate revoke" && return ;;
     1:namespace) _orbit_offer "create" && return ;;
@@ -173,7 +182,7 @@ _orbitctl() {
     1:subscription) _orbit_offer "create list get read ack delete" && return ;;
   esac
   local command=${_orbit_words[0]}
-  [[ ! $command =~ ^(task|queue|application|credential|namespace|audit|subscription)$ ]] || command+=" ${_orbit_words[1]}"
+  [[ ! $command =~ ^(task|queue|schedule|application|credential|namespace|audit|subscription)$ ]] || command+=" ${_orbit_words[1]}"
   _orbit_offer "$(_orbitctl_options "$command") --credentials --url -o --output $_orbit_common"
 }
 

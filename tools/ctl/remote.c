@@ -94,6 +94,10 @@ static int put_option(struct buffer *body, const struct remote_option *option, c
       return exit_done;
     case REMOTE_LIST:
       return put_list(body, option->member, text);
+    case REMOTE_MOMENT:
+      if (none) put_member(body, option->member, "null");
+      if (none) return exit_done;
+      __attribute__((fallthrough));
     case REMOTE_TEXT:
     default:
       if (!bytes_is_utf8(bytes_text(text))) return ctl_say(exit_misuse, "--%s is not UTF-8", option->name);

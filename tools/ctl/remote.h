@@ -10,6 +10,7 @@ enum remote_kind {
   REMOTE_TEXT,      /* a JSON string */
   REMOTE_NUMBER,    /* a JSON number */
   REMOTE_LIMIT,     /* a JSON number, or "none" for null: takes a limit away */
+  REMOTE_MOMENT,    /* a time as a JSON string, or "none" for null: takes it away */
   REMOTE_RATE,      /* TASKS/PER_MS/BURST as an object, or "none" */
   REMOTE_FLAG,      /* no argument: true */
   REMOTE_BOOL,      /* true or false */

@@ -1,7 +1,8 @@
 /* liborbit: the C client of Orbit. This header has what every program needs (results, credentials, clients) and the tasks of
  * producers, and brings in the rest: orbit/events.h for whoever follows what happens and waits for tasks,
  * orbit/recovery.h for people who settle tasks by hand and read what was done to them,
- * orbit/worker.h for programs that carry tasks out, orbit/admin.h for whoever runs a namespace.
+ * orbit/worker.h for programs that carry tasks out, orbit/schedule.h for tasks at certain times,
+ * orbit/admin.h for whoever runs a namespace.
  *
  * Rules that hold for everything here
  *
@@ -406,6 +407,7 @@ int orbit_metrics(struct orbit_client *client, struct orbit_response **ret_respo
 #include "orbit/admin.h"
 #include "orbit/events.h"
 #include "orbit/recovery.h"
+#include "orbit/schedule.h"
 #include "orbit/worker.h"
 
 #endif

@@ -63,15 +63,23 @@ static void retry_write(struct buffer *out, const struct orbit_retry *retry) {
   buffer_append_char(out, '}');
 }
 
-int sdk_submission_write(const char *key, const struct orbit_task_request *given, struct buffer *out,
-                         struct orbit_error *error) {
+/* Where the object stands: a submission, an item of a batch with its key, or a template, which has neither queue nor times. */
+struct submission_place {
+  const char *key;
+  bool template;
+};
+
+static int write_submission(const struct submission_place *place, const struct orbit_task_request *given, struct buffer *out,
+                            struct orbit_error *error) {
   struct orbit_task_request request;
   int status = sdk_options_copy(&request, sizeof request, given, error);
   if (status == ORBIT_OK) status = fields_judge(&request, error);
+  if (status == ORBIT_OK && place->template && (request.available_at != 0 || request.start_deadline_at != 0))
+    status = sdk_fail(error, ORBIT_INVALID_ARGUMENT, "/template", "a template has neither available_at nor start_deadline_at");
   if (status != ORBIT_OK) return status;
   buffer_append_char(out, '{');
-  text_member(out, "idempotency_key", key);
-  text_member(out, "queue_id", request.queue_id);
+  text_member(out, "idempotency_key", place->key);
+  if (!place->template) text_member(out, "queue_id", request.queue_id);
   text_member(out, "handler", request.handler);
   text_member(out, "handler_version", request.handler_version);
   text_member(out, "payload_version", request.payload_version);
@@ -90,6 +98,15 @@ int sdk_submission_write(const char *key, const struct orbit_task_request *given
   if (request.priority != 0) wire_number_member(out, "priority", request.priority);
   buffer_append_char(out, '}');
   return out->failed ? sdk_no_memory(error) : ORBIT_OK;
+}
+
+int sdk_submission_write(const char *key, const struct orbit_task_request *request, struct buffer *out,
+                         struct orbit_error *error) {
+  return write_submission(&(struct submission_place){key, false}, request, out, error);
+}
+
+int sdk_template_write(const struct orbit_task_request *request, struct buffer *out, struct orbit_error *error) {
+  return write_submission(&(struct submission_place){NULL, true}, request, out, error);
 }
 
 int sdk_task_request_write(const struct orbit_task_request *request, struct buffer *out, struct orbit_error *error) {

@@ -11,6 +11,8 @@ int sdk_task_request_write(const struct orbit_task_request *request, struct buff
 /* The same as an item of a batch, with its key. */
 int sdk_submission_write(const char *key, const struct orbit_task_request *request, struct buffer *out,
                          struct orbit_error *error);
+/* The same as the template of a schedule: without the queue, and refused with times. */
+int sdk_template_write(const struct orbit_task_request *request, struct buffer *out, struct orbit_error *error);
 /* Checks that text is one JSON value of at most document_bytes_max bytes without outside white space, and appends it so. False:
  * it is not. */
 bool sdk_document_minify(const char *text, size_t size, bool null_allowed, struct buffer *out);
