@@ -127,6 +127,38 @@ static void tell_of_a_cancel(struct world *world) {
 }
 
 /* A restart in the middle, tasks in every state at the end, and a clean stop. */
+static void tell_of_subscriptions(struct world *world) {
+  struct command command = {.kind = COMMAND_SUBSCRIPTION_CREATE, .who = world->who};
+  command.as.subscription.name = bytes_text("invoices");
+  command.as.subscription.from = FEED_FROM_EARLIEST;
+  struct answer made = do_as(world, command, "subscription");
+  command = (struct command){.kind = COMMAND_SUBSCRIPTION_ACK, .who = world->who};
+  command.as.subscription.id = made.as.subscription.id;
+  command.as.subscription.position = 5;
+  (void)do_as(world, command, "ack");
+  command.kind = COMMAND_SUBSCRIPTION_DELETE;
+  command.as.subscription.position = 0;
+  (void)do_as(world, command, "unsubscribe");
+}
+
+/* In a queue that is paused: the first time makes a task, which the second finds unfinished. */
+static void tell_of_a_schedule(struct world *world) {
+  struct command command = world_schedule(world, COMMAND_SCHEDULE_CREATE, NULL);
+  command.as.schedule.queue_id = world->other_queue_id;
+  command.as.schedule.overlap = OVERLAP_SKIP;
+  struct answer made = do_as(world, command, "schedule");
+  command = world_schedule(world, COMMAND_SCHEDULE_CHANGE, &made.as.schedule.id);
+  command.as.schedule.expected_revision = 1;
+  command.as.schedule.given = GIVEN_NAME;
+  command.as.schedule.name = bytes_text("every minute");
+  (void)do_as(world, command, "schedule-change");
+  world_advance_ms(world, 60000);
+  world_advance_ms(world, 60000);
+  (void)do_as(world, world_schedule(world, COMMAND_SCHEDULE_PAUSE, &made.as.schedule.id), "schedule-pause");
+  (void)do_as(world, world_schedule(world, COMMAND_SCHEDULE_RESUME, &made.as.schedule.id), "schedule-resume");
+  (void)do_as(world, world_schedule(world, COMMAND_SCHEDULE_DELETE, &made.as.schedule.id), "schedule-delete");
+}
+
 static void story(struct world *world) {
   struct fault fault = {0};
   tell_of_objects(world);
@@ -136,6 +168,8 @@ static void story(struct world *world) {
   world_restart(world);
   assert_int_equal(world_hello(world, 1, 1).status, STATUS_OK);
   tell_of_a_cancel(world);
+  tell_of_subscriptions(world);
+  tell_of_a_schedule(world);
   (void)world_submitted(world, "running");
   struct push push = given(world);
   world_start(world, &push);
@@ -304,15 +338,12 @@ static void golden_logs_replay_to_the_same_views(void **state) {
   api_server_remove(&server);
 }
 
-/* Types whose commands are still being made: until they are done, a golden log of them would be a log that no version wrote. */
-static bool is_coming(unsigned type) { return type == 3 || (type >= 60 && type < 80); }
-
 /* Types that are so new that no log holds one. */
 static unsigned uncovered(bool say) {
   unsigned missing = 0;
   for (unsigned type = 1; type < EVENT_type_end; type++) {
     if (event_type_text((enum event_type)type)[0] == 0 || covered[type]) continue;
-    missing += !is_coming(type);
+    missing++;
     if (say) print_message("no golden log has a %s\n", event_type_text((enum event_type)type));
   }
   return missing;
