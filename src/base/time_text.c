@@ -47,7 +47,7 @@ size_t time_format(int64_t time_us, char out[time_chars_max]) {
   if (fraction != 0) {
     *at++ = '.';
     at = put_digits(at, fraction, 6);
-    while (at[-1] == '0') at--;
+    while (at[-1] == '0') *--at = '\0'; /* nothing behind the end is written but zero: a zeroed buffer holds a string */
   }
   *at++ = 'Z';
   return (size_t)(at - out);

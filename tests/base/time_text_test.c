@@ -32,6 +32,9 @@ static void writes_the_shortest_form(void **state) {
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     int64_t back = 0;
     assert_string_equal(format(cases[i].us), cases[i].text);
+    char zeroed[time_chars_max + 1] = "";
+    (void)time_format(cases[i].us, zeroed);
+    assert_string_equal(zeroed, cases[i].text); /* no digit is left behind the end */
     assert_true(time_parse(bytes_text(cases[i].text), &back));
     assert_int_equal(back, cases[i].us);
   }
