@@ -27,7 +27,7 @@ static struct subscription *reach(struct engine *engine, const struct principal 
 static enum status take_up(struct engine *engine, struct ticket *ticket) {
   struct answer *answer = &ticket->answer;
   struct event event;
-  enum status status = command_receipt(engine, &ticket->command, &event, &answer->fault);
+  enum status status = command_receipt(engine, &ticket->command, NULL, &event, &answer->fault);
   if (status != STATUS_OK) return status == STATUS_END ? STATUS_END : refuse(answer, status);
   status = history_subscription_at(engine->history, engine_source(engine), event.seq, &answer->as.subscription);
   if (status != STATUS_OK)
