@@ -85,6 +85,7 @@ static inline void server_start(struct server *server) {
   const char *arguments[] = {
       ORBIT_BIN_DIR "/orbitd", "--data",       server->data, "--listen", server->http.address, "--worker-listen",
       server->worker.address,  "--log-format", "json",       NULL};
+  (void)unlink(server->log); /* the last server's: it says ready too, until the new one begins to write */
   server->pid = program_start(arguments, "/dev/null", server->log);
   wait_for(file_value(server->log, "\"message\":\"ready\"", server->url, sizeof server->url) ||
            waitpid(server->pid, NULL, WNOHANG) != 0);
