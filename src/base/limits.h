@@ -122,6 +122,7 @@ enum {
   tick_expiries_max = 1024,
   dispatch_leases_max = 1024,
   events_per_command_max = 8,
+  engine_silence_us_min = 1000000, /* Orbit heard nobody for longer than this: leases are longer by as much */
   event_list_scratch_bytes = 1024, /* texts that deciding writes: before and after of one audit record */
   mailbox_full_retry_ms = 100,
   quota_full_retry_ms = 1000,
@@ -172,6 +173,8 @@ static_assert(worker_unsent_bytes_pause + worker_frame_bytes_max < worker_unsent
               "one assignment on top of the pause mark does not close a worker");
 static_assert(document_bytes_max * 2 <= http_body_bytes_max, "payload and its envelope fit a body");
 static_assert(document_bytes_max * 2 + reason_chars_max * 4 < event_body_bytes_max, "an event can hold what a body may hold");
+static_assert(engine_silence_us_min < lease_ms_min * 1000 / 3,
+              "a silence that no lease is lengthened for is shorter than a third of any lease");
 static_assert(lease_ms_min <= lease_ms_default && lease_ms_default <= lease_ms_max, "default lease in range");
 static_assert(tick_tickets_max <= mailbox_tickets_max, "a tick never takes more than the mailbox holds");
 static_assert(session_join_bytes_max + worker_message_bytes_max < worker_frame_bytes_max,

@@ -21,10 +21,20 @@ int64_t time_earlier(int64_t a, int64_t b) { return a < b ? a : b; }
 /* Optional times are 0 when absent: then no bound. */
 static int64_t or_never(int64_t time_us) { return time_us != 0 ? time_us : INT64_MAX; }
 
-int64_t task_lease_bound(const struct task *task) {
+/* What a lease never reaches past: the attempt's own end, or before the start the last time for it; and the task's end. */
+static int64_t lease_limit(const struct task *task) {
   must(task_state_holds_lease((enum task_state)task->state));
   int64_t own = task->state == TASK_RUNNING ? task->attempt.attempt_deadline_at : or_never(task->start_deadline_at);
-  return time_earlier(task->attempt.live_until, time_earlier(own, task->deadline_at));
+  return time_earlier(own, task->deadline_at);
+}
+
+int64_t task_lease_bound(const struct task *task) { return time_earlier(task->attempt.live_until, lease_limit(task)); }
+
+int64_t task_lease_longer(const struct task *task, int64_t us) {
+  int64_t until;
+  if (__builtin_add_overflow(task->attempt.live_until, us, &until)) until = INT64_MAX;
+  until = time_earlier(until, lease_limit(task));
+  return until > task->attempt.live_until ? until : task->attempt.live_until;
 }
 
 int64_t task_next_timer(const struct task *task, int64_t now_us) {

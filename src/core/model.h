@@ -163,6 +163,9 @@ int64_t task_next_timer(const struct task *task, int64_t now_us);
 int64_t task_lease_bound(const struct task *task);
 /* True when the attempt has authority at now: the task holds a lease, started or not, and no bound of it has come. */
 bool task_lease_is_live(const struct task *task, int64_t now_us);
+/* When the live lease ends if it is made longer by us: never past a bound of the attempt or the task, and never earlier than it
+ * ends now. The task holds a lease. */
+int64_t task_lease_longer(const struct task *task, int64_t us);
 /* time_us + ms; INT64_MAX where that would overflow, which is later than any deadline. */
 int64_t time_after_ms(int64_t time_us, uint64_t ms);
 int64_t time_earlier(int64_t a, int64_t b);

@@ -21,16 +21,30 @@ void engine_wake(struct engine *engine) { mailbox_wake(&engine->mailbox); }
  * looked at again before its end. */
 enum { wait_us_max = 1000000 };
 
+static int64_t wait_for(int64_t next_us, int64_t now_us) {
+  int64_t wait_us = next_us > now_us ? next_us - now_us : 0;
+  return wait_us < wait_us_max ? wait_us : wait_us_max;
+}
+
+/* A disk that took long, a machine that was asleep: what workers said meanwhile has not been heard yet, and would come too late
+ * for leases that ran out unheard. */
+static void make_up_for(struct engine *engine, int64_t silence_us) {
+  if (silence_us > engine_silence_us_min) state_lengthen_leases(engine->state, silence_us);
+}
+
 enum status engine_run(struct engine *engine, struct fault *fault) {
+  int64_t listened_us = engine_now_us(engine); /* until then nobody was unheard for longer than it takes to wake up */
   while (!atomic_load(&engine->stopping)) {
-    int64_t next_us;
+    int64_t next_us, now_us = engine_now_us(engine);
     bool busy;
-    enum status status = engine_tick(engine, engine_now_us(engine), &next_us, &busy, fault);
+    make_up_for(engine, now_us - listened_us);
+    enum status status = engine_tick(engine, now_us, &next_us, &busy, fault);
     if (status != STATUS_OK) return status;
     atomic_fetch_add_explicit(&engine->ticks, 1, memory_order_relaxed);
-    if (busy) continue;
-    int64_t wait = next_us == INT64_MAX ? wait_us_max : next_us - engine_now_us(engine);
-    if (wait > 0) mailbox_wait(&engine->mailbox, wait < wait_us_max ? wait : wait_us_max);
+    int64_t ended_us = engine_now_us(engine), wait_us = busy ? 0 : wait_for(next_us, ended_us);
+    make_up_for(engine, ended_us - now_us);
+    listened_us = ended_us + wait_us;
+    if (wait_us > 0) mailbox_wait(&engine->mailbox, wait_us);
   }
   return STATUS_OK;
 }

@@ -64,6 +64,18 @@ void state_renew(struct state *state, struct task *task, int64_t live_until) {
   heap_put(&state->timers, &owner, number, task_next_timer(task, 0));
 }
 
+void state_lengthen_leases(struct state *state, int64_t us) {
+  size_t at = 0;
+  uint64_t key, value;
+  while (index_each(&state->instance_ids, &at, &key, &value)) {
+    uint32_t number = state_instance_at(state, (uint32_t)value)->first;
+    for (; number != 0; number = node_at(state, number)->held_next) {
+      struct task *task = &node_at(state, number)->task;
+      state_renew(state, task, task_lease_longer(task, us));
+    }
+  }
+}
+
 /* ---- buckets ---- */
 
 uint64_t bucket_hash(uint32_t queue, struct bytes handler, struct bytes handler_version) {

@@ -73,6 +73,8 @@ enum status state_receipt(const struct state *state, const struct id *identity, 
 
 /* Lengthens the live lease (a renewal; no event). */
 void state_renew(struct state *state, struct task *task, int64_t live_until);
+/* Lengthens all live leases by as much, each within its bounds: for a time in which Orbit heard no renewal. */
+void state_lengthen_leases(struct state *state, int64_t us);
 /* When the earliest timer comes; INT64_MAX: none. */
 int64_t state_timer_next(const struct state *state);
 /* The task whose timer has come at now; 0: none. It stays until its state changes or state_timer_settle puts it off. */

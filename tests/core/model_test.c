@@ -60,6 +60,30 @@ static void timers_and_leases(void **state) {
   }
 }
 
+static void leases_grow_within_their_bounds(void **state) {
+  (void)state;
+  enum { never = 0 };
+  static const struct {
+    enum task_state state;
+    int64_t start_by, deadline, live, attempt_end, us, until;
+  } cases[] = {
+      {TASK_LEASED, never, 100, 40, never, 30, 70},  {TASK_LEASED, never, 100, 40, never, 60, 100},
+      {TASK_LEASED, never, 100, 40, never, 61, 100}, {TASK_LEASED, 50, 100, 40, never, 30, 50}, /* the start is still to come */
+      {TASK_LEASED, never, 100, 40, never, 0, 40},   {TASK_LEASED, never, 100, 40, never, INT64_MAX, 100},
+      {TASK_LEASED, never, 30, 40, never, 5, 40}, /* never shorter, whatever the bounds */
+      {TASK_RUNNING, 50, 100, 40, 90, 30, 70},       {TASK_RUNNING, 50, 100, 40, 60, 30, 60},
+      {TASK_RUNNING, never, 100, 40, 100, 61, 100},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    struct task task = {.state = (uint8_t)cases[i].state,
+                        .start_deadline_at = cases[i].start_by,
+                        .deadline_at = cases[i].deadline,
+                        .attempt = {.live_until = cases[i].live, .attempt_deadline_at = cases[i].attempt_end}};
+    if (task_lease_longer(&task, cases[i].us) != cases[i].until)
+      fail_msg("case %zu: %lld", i, (long long)task_lease_longer(&task, cases[i].us));
+  }
+}
+
 static void times_do_not_overflow(void **state) {
   (void)state;
   assert_int_equal(time_after_ms(1000, 0), 1000);
@@ -79,6 +103,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(kinds_of_states),
       cmocka_unit_test(timers_and_leases),
+      cmocka_unit_test(leases_grow_within_their_bounds),
       cmocka_unit_test(times_do_not_overflow),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,11 +1,13 @@
 /* The engine on a thread of its own, between producers, a worker and readers on theirs. */
 #include "engine/world.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/guard.h"
 #include "codec/digest.h"
@@ -294,6 +296,103 @@ static void timers_need_no_company(void **context) {
   end(life);
 }
 
+/* An outbox whose bell takes no more strokes: the engine that rings it waits until somebody listens. */
+static void outbox_block(struct outbox *outbox) {
+  uint64_t full = UINT64_MAX - 1;
+  assert_int_equal(outbox_init(outbox), STATUS_OK);
+  assert_int_equal(fcntl(outbox->event_fd, F_SETFL, 0), 0);
+  assert_int_equal(write(outbox->event_fd, &full, sizeof full), (ssize_t)sizeof full);
+}
+
+static void outbox_unblock(struct outbox *outbox) {
+  uint64_t count;
+  assert_int_equal(read(outbox->event_fd, &count, sizeof count), (ssize_t)sizeof count);
+  assert_int_equal(fcntl(outbox->event_fd, F_SETFL, O_NONBLOCK), 0);
+}
+
+/* Says hello with this lease, submits a task, and starts what is assigned of it. */
+static struct command begin_attempt(struct life *life, struct outbox *outbox, struct session_gauge *gauge,
+                                    struct id_source *ids, uint32_t lease_ms, const char *key) {
+  struct world *world = life->world;
+  struct ticket hello = {.home = outbox, .command = world_hello_command(world, 1, 5), .gauge = gauge};
+  struct fault fault = {0};
+  hello.command.as.hello.lease_ms = lease_ms;
+  assert_int_equal(engine_submit(world->engine, &hello, &fault), STATUS_OK);
+  assert_ptr_equal(wait_mail(outbox), &hello.mail);
+  struct outbox producer;
+  assert_int_equal(outbox_init(&producer), STATUS_OK);
+  struct command submit = world_submit(world, key);
+  assert_int_equal(ask(world, &producer, &submit).status, STATUS_OK);
+  outbox_clear(&producer);
+  struct push *push = (struct push *)wait_mail(outbox);
+  assert_int_equal(push->mail.kind, MAIL_ASSIGN);
+  struct command start = about(world, ids, COMMAND_START, &push->task_id, &push->attempt_id, push->task.epoch);
+  push_free(push);
+  assert_int_equal(ask(world, outbox, &start).status, STATUS_OK);
+  return start;
+}
+
+/* A disk that does not answer for a while, or a machine that was put to sleep: what workers said meanwhile lies there unheard,
+ * and none of them loses its lease for that. */
+static void silence_of_orbit_ends_no_lease(void **context) {
+  (void)context;
+  enum { lease_ms = 1500 };
+  struct life *life = begin();
+  struct world *world = life->world;
+  struct outbox outbox, blocked;
+  struct session_gauge gauge = {0};
+  struct id_source ids;
+  id_source_init(&ids, 11);
+  assert_int_equal(outbox_init(&outbox), STATUS_OK);
+  struct command start = begin_attempt(life, &outbox, &gauge, &ids, lease_ms, "long");
+  outbox_block(&blocked);
+  struct command get = {.kind = COMMAND_GET_QUEUE, .who = world->who, .as.object_id = world->queue_id};
+  struct ticket stuck = {.home = &blocked, .command = get};
+  struct fault fault = {0};
+  int64_t until = clock_monotonic_us() + INT64_C(1000) * (lease_ms + 700);
+  assert_int_equal(engine_submit(world->engine, &stuck, &fault), STATUS_OK);
+  while (clock_monotonic_us() < until) (void)poll(NULL, 0, 20); /* the lease runs out */
+  struct ticket renew = {.home = &outbox,
+                         .command = about(world, &ids, COMMAND_RENEW, &start.as.ref.task_id, &start.as.ref.attempt_id, 1)};
+  assert_int_equal(engine_submit(world->engine, &renew, &fault), STATUS_OK);
+  outbox_unblock(&blocked);
+  assert_ptr_equal(wait_mail(&outbox), &renew.mail);
+  if (renew.answer.status != STATUS_OK) fail_msg("%s", renew.answer.fault.message);
+  assert_ptr_equal(wait_mail(&blocked), &stuck.mail);
+  struct command finish = about(world, &ids, COMMAND_FINISH, &start.as.ref.task_id, &start.as.ref.attempt_id, 1);
+  struct answer answer = ask(world, &outbox, &finish);
+  assert_true(answer.status == STATUS_OK && answer.as.worker.applied);
+  assert_int_equal(answer.as.worker.task_state, TASK_SUCCEEDED);
+  struct command bye = {.kind = COMMAND_BYE, .who = world->who, .session = 1};
+  (void)ask(world, &outbox, &bye);
+  stop(life);
+  outbox_clear(&outbox);
+  outbox_clear(&blocked);
+  end(life);
+}
+
+/* A worker that is silent while Orbit listens loses its lease when it is over. */
+static void silence_of_a_worker_does(void **context) {
+  (void)context;
+  struct life *life = begin();
+  struct world *world = life->world;
+  struct outbox outbox;
+  struct session_gauge gauge = {0};
+  struct id_source ids;
+  id_source_init(&ids, 12);
+  assert_int_equal(outbox_init(&outbox), STATUS_OK);
+  (void)begin_attempt(life, &outbox, &gauge, &ids, 300, "lost");
+  struct push *push = (struct push *)wait_mail(&outbox);
+  assert_int_equal(push->mail.kind, MAIL_ENDED);
+  assert_int_equal(push->ended_by, ENDED_LEASE_EXPIRED);
+  push_free(push);
+  struct command bye = {.kind = COMMAND_BYE, .who = world->who, .session = 1};
+  (void)ask(world, &outbox, &bye);
+  stop(life);
+  outbox_clear(&outbox);
+  end(life);
+}
+
 /* While producers go on, Orbit drains: each submission is refused at the door or answered, and what was answered is there. */
 static void *produce_until_refused(void *context) {
   struct producer *producer = context;
@@ -340,8 +439,8 @@ static void draining_answers_all_that_it_took(void **context) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(many_threads_lose_nothing),
-      cmocka_unit_test(timers_need_no_company),
+      cmocka_unit_test(many_threads_lose_nothing),         cmocka_unit_test(timers_need_no_company),
+      cmocka_unit_test(silence_of_orbit_ends_no_lease),    cmocka_unit_test(silence_of_a_worker_does),
       cmocka_unit_test(draining_answers_all_that_it_took),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -218,6 +218,24 @@ static void renewals_are_no_part_of_it(void **context) {
   assert_int_equal(state_check(world->state, &fault), STATUS_OK); /* its timer moved along */
 }
 
+static void longer_leases_are_none_either(void **context) {
+  struct world *world = *context;
+  struct id before = state_digest(world->state);
+  const struct task *task = find_in(world, TASK_RUNNING);
+  int64_t ends = task->attempt.live_until;
+  state_lengthen_leases(world->state, 1000);
+  struct id after = state_digest(world->state);
+  struct fault fault = {0};
+  assert_true(id_equal(&before, &after));
+  assert_int_equal(task->attempt.live_until,
+                   task_lease_longer(&(struct task){.state = TASK_RUNNING,
+                                                    .deadline_at = task->deadline_at,
+                                                    .attempt = {.live_until = ends,
+                                                                .attempt_deadline_at = task->attempt.attempt_deadline_at}},
+                                     1000));
+  assert_int_equal(state_check(world->state, &fault), STATUS_OK); /* all timers moved along */
+}
+
 int main(void) {
 #define ROW(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
   const struct CMUnitTest tests[] = {
@@ -228,6 +246,7 @@ int main(void) {
       ROW(the_digest_sees_every_field_of_an_object),
       ROW(the_digest_sees_receipts_and_position),
       ROW(renewals_are_no_part_of_it),
+      ROW(longer_leases_are_none_either),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
