@@ -96,6 +96,52 @@ static void lists_page_after_page(void **state) {
   for (const char *at_row = run.out; (at_row = strstr(at_row, "\"handler\":\"paged\"")) != NULL; at_row++) rows++;
   assert_int_equal(rows, 25);
   api_run_clear(&run);
+  api_orbitctl(&as_usual, &run, "task", "list", "--handler", "paged", "-o", "csv", NULL);
+  expect_code(&run, 0);
+  unsigned lines = 0, heads = 0; /* the names of the columns stand once, above the first page */
+  for (const char *at_line = run.out; *at_line != '\0'; at_line = strchr(at_line, '\n') + 1, lines++)
+    heads += strncmp(at_line, "id,state,", 9) == 0;
+  assert_int_equal(lines, 26);
+  assert_int_equal(heads, 1);
+  api_run_clear(&run);
+}
+
+/* A token is shown once: whatever the format, it is there, and opens what it should. */
+static void shows_a_token_in_every_format(void **state) {
+  (void)state;
+  static const char *const formats[] = {"text", "json", "jsonl", "csv"};
+  for (unsigned i = 0; i < sizeof formats / sizeof formats[0]; i++) {
+    struct api_run run;
+    char token[128] = "";
+    api_orbitctl(with(server.admin_credentials), &run, "credential", "create", "--application", server.application_id,
+                 "--permissions", "queues:read", "--key", formats[i], "-o", formats[i], NULL);
+    expect_code(&run, 0);
+    const char *found = strstr(run.out, "orbit_");
+    if (found == NULL) fail_msg("-o %s loses the token: %s", formats[i], run.out);
+    (void)snprintf(token, sizeof token, "%.*s", (int)strcspn(found, "\"\r\n ,"), found);
+    http_get(&server, token, "/v1/queues", &reply);
+    http_expect(&reply, 200, NULL, NULL);
+    if (i == 3) expect_in(run.out, ",namespace_id,token\r\n");
+    api_run_clear(&run);
+  }
+}
+
+/* The holder of a key may be leased or running, and nobody may hold it. */
+static void says_who_holds_the_key(void **state) {
+  (void)state;
+  struct api_run run;
+  api_orbitctl(&as_usual, &run, "task", "submit", "--handler", "nobody", "--handler-version", "v1", "--concurrency-key", "key",
+               "--key", "with-key", "-o", "json", NULL);
+  expect_code(&run, 0);
+  cleanup(guard_free) char *id = value_of(run.out, "task.id");
+  api_run_clear(&run);
+  api_orbitctl(&as_usual, &run, "why", id, NULL);
+  expect_code(&run, 0);
+  expect_in(run.out, "no connected worker with free capacity offers handler nobody");
+  api_run_clear(&run);
+  api_orbitctl(&as_usual, &run, "why", id, "-o", "json", NULL); /* it has none, and does not pass over that */
+  expect_code(&run, 2);
+  api_run_clear(&run);
 }
 
 static void administers_queues_and_credentials(void **state) {
@@ -168,6 +214,8 @@ int main(void) {
       cmocka_unit_test(says_why_and_cancels),
       cmocka_unit_test(retries_by_hand_once),
       cmocka_unit_test(lists_page_after_page),
+      cmocka_unit_test(shows_a_token_in_every_format),
+      cmocka_unit_test(says_who_holds_the_key),
       cmocka_unit_test(administers_queues_and_credentials),
       cmocka_unit_test(knows_misuse_of_rows),
   };

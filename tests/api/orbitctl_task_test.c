@@ -289,6 +289,9 @@ static void says_when_stdout_is_full(void **state) {
   struct bytes text = test_file_read(at("errors"));
   assert_non_null(memmem(text.data, text.size, "stdout cannot be written", 24));
   free((void *)(uintptr_t)text.data);
+  const char *const why[] = {arguments[0], "why", id, NULL}, *const help[] = {arguments[0], "--help", NULL};
+  assert_int_equal(api_wait_exit(api_spawn(why, &as_usual, "/dev/full", at("errors"))), 3);
+  assert_int_equal(api_wait_exit(api_spawn(help, &as_usual, "/dev/full", at("errors"))), 3);
 }
 
 int main(void) {

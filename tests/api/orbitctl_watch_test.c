@@ -222,6 +222,38 @@ static void colours_terminals_only(void **state) {
   }
 }
 
+/* Whatever the format: what somebody else has put into a task does not rule the terminal of whoever looks at it. */
+static void keeps_the_terminal_its_owners(void **state) {
+  (void)state;
+  static const char *const formats[] = {"text", "json", "jsonl", "csv"};
+  static const char key[] =
+      "a\033[2J\xc2\x9b"
+      "2Jb\xe2\x80\xae\rc";
+  static const char *const plain[] = {"TERM=xterm", "NO_COLOR=1"};
+  struct api_run run;
+  api_orbitctl(&as_usual, &run, "task", "submit", "--handler", "none", "--handler-version", "v1", "--payload",
+               "{\"x\":\"\xc2\x9b"
+               "31m\x7f\"}",
+               "--business-key", key, "--key", "control-characters", "-o", "json", NULL);
+  expect_code(&run, 0);
+  expect_in(run.out,
+            "\xc2\x9b"
+            "31m\x7f"); /* a program gets it byte for byte */
+  cleanup(guard_free) char *id = value_of(run.out, "task.id");
+  api_run_clear(&run);
+  for (unsigned i = 0; i < sizeof formats / sizeof formats[0]; i++) {
+    const char *const variables[] = {url_variable, credentials_variable, plain[0], plain[1], NULL};
+    const char *const arguments[] = {api_program("orbitctl"), "task", "get", id, "-o", formats[i], NULL};
+    cleanup(guard_free) char *screen = on_a_terminal(200, variables, arguments);
+    expect_in(screen, "a\\u001b[2J\\u009b2Jb\\u202e");
+    expect_in(screen, "\\u009b31m\\u007f");
+    assert_null(strpbrk(screen, "\033\x7f"));
+    assert_null(strstr(screen, "\xc2\x9b"));
+    for (const char *at_end = screen; (at_end = strchr(at_end, '\r')) != NULL; at_end++)
+      assert_in_set(at_end[1], ((const unsigned long[]){'\r', '\n'}), 2);
+  }
+}
+
 static void follows_on_one_line(void **state) {
   (void)state;
   start_worker();
@@ -241,6 +273,7 @@ int main(void) {
       cmocka_unit_test_teardown(follows_a_task_over_a_restart, end_worker),
       cmocka_unit_test_teardown(fits_the_terminal, end_worker),
       cmocka_unit_test(colours_terminals_only),
+      cmocka_unit_test(keeps_the_terminal_its_owners),
       cmocka_unit_test_teardown(follows_on_one_line, end_worker),
   };
   return cmocka_run_group_tests(tests, start, stop);

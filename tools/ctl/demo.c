@@ -283,6 +283,7 @@ int ctl_demo(int argc, char **argv) {
       NULL};
   char random_id[ORBIT_ID_SIZE];
   (void)argp_parse(&argp, argc, argv, 0, NULL, &demo);
+  if (demo.online.format != PRINT_TEXT) return ctl_say(exit_misuse, "the demo is drawn: it has no other format than text");
   int code = online_open(&demo.online);
   if (code == exit_done && orbit_random_id(random_id) != ORBIT_OK)
     code = ctl_say(exit_cannot_run, "the kernel's random numbers cannot be had");

@@ -114,9 +114,9 @@ static void show(struct reading *reading, uint32_t items) {
   if (follow && format == PRINT_TEXT) {
     show_lines(reading, items);
   } else if (format == PRINT_CSV) {
-    if (!reading->shown) print_csv_head(&reading->out, columns, column_count);
+    if (!reading->shown) print_csv_head(&reading->out, columns, column_count, NULL);
     for (uint32_t item = items + 1; item < json->tokens[items].next; item = json->tokens[item].next)
-      print_csv_row(&reading->out, json, item, columns, column_count);
+      print_csv_row(&reading->out, json, item, columns, column_count, bytes_of(NULL, 0));
   } else {
     print_rows(&reading->out, format, json, 0, items, columns, column_count);
   }
@@ -142,7 +142,7 @@ static int read_page(struct reading *reading, bool *ret_end) {
     show(reading, items);
     *ret_end = next == reading->position;
     reading->position = next;
-    code = print_flush(&reading->out);
+    code = print_flush(&reading->out, reading->options->online.format);
   }
   orbit_response_free(response);
   return code;

@@ -250,7 +250,7 @@ static int report(const struct init_options *options, const struct objects *obje
   buffer_append_char(&text, '}');
   must(json_parse(&json, buffer_bytes(&text), &fault) == STATUS_OK);
   print_rows(&out, options->format, &json, 0, 0, columns, sizeof columns / sizeof columns[0]);
-  int code = print_flush(&out);
+  int code = print_flush(&out, options->format);
   if (code == exit_done && options->format == PRINT_TEXT) (void)ctl_say(exit_done, "next: orbitd --data %s", options->data);
   return code;
 }

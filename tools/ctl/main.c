@@ -78,5 +78,8 @@ int main(int argc, char **argv) {
   argp_err_exit_status = exit_misuse;
   (void)setlocale(LC_CTYPE, "C.UTF-8"); /* for the width of characters alone */
   if (sodium_init() < 0) return ctl_say(exit_cannot_run, "the kernel's random numbers cannot be had");
-  return ctl_dispatch(commands, "orbitctl", argc, argv);
+  int code = ctl_dispatch(commands, "orbitctl", argc, argv);
+  errno = 0;
+  if (fflush(stdout) == 0 && ferror(stdout) == 0) return code;
+  return ctl_say(exit_cannot_run, "stdout cannot be written: %s", strerror(errno != 0 ? errno : EIO));
 }

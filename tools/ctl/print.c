@@ -309,8 +309,9 @@ void print_fields(struct buffer *out, const struct print_screen *screen, struct 
 
 /* ---- CSV (RFC 4180) ---- */
 
-void print_csv_head(struct buffer *out, const struct print_column *columns, unsigned count) {
+void print_csv_head(struct buffer *out, const struct print_column *columns, unsigned count, const char *last) {
   for (unsigned i = 0; i < count; i++) buffer_append_format(out, "%s%s", i > 0 ? "," : "", columns[i].path);
+  if (last != NULL) buffer_append_format(out, ",%s", last);
   buffer_append_text(out, "\r\n");
 }
 
@@ -325,10 +326,15 @@ static void append_csv(struct buffer *out, struct bytes text) {
   if (quoted) buffer_append_char(out, '"');
 }
 
-void print_csv_row(struct buffer *out, struct json *json, uint32_t object, const struct print_column *columns, unsigned count) {
+void print_csv_row(struct buffer *out, struct json *json, uint32_t object, const struct print_column *columns, unsigned count,
+                   struct bytes last) {
   for (unsigned i = 0; i < count; i++) {
     if (i > 0) buffer_append_char(out, ',');
     append_csv(out, print_value(json, object, columns[i].path));
+  }
+  if (last.data != NULL) {
+    buffer_append_char(out, ',');
+    append_csv(out, last);
   }
   buffer_append_text(out, "\r\n");
 }
@@ -338,7 +344,7 @@ void print_csv_row(struct buffer *out, struct json *json, uint32_t object, const
 static void append_row(struct buffer *out, enum print_format format, struct json *json, uint32_t row,
                        const struct print_column *columns, unsigned count) {
   if (format == PRINT_CSV) {
-    print_csv_row(out, json, row, columns, count);
+    print_csv_row(out, json, row, columns, count, bytes_of(NULL, 0));
     return;
   }
   json_minify(json, row, out);
@@ -355,13 +361,35 @@ void print_rows(struct buffer *out, enum print_format format, struct json *json,
   } else if (format == PRINT_TEXT) {
     (is_list ? print_table : print_fields)(out, &screen, json, rows, columns, count);
   } else {
-    if (format == PRINT_CSV) print_csv_head(out, columns, count);
+    if (format == PRINT_CSV) print_csv_head(out, columns, count, NULL);
     uint32_t row = is_list ? rows + 1 : rows, items = is_list ? json->tokens[rows].count : 1;
     for (uint32_t n = 0; n < items; n++, row = json->tokens[row].next) append_row(out, format, json, row, columns, count);
   }
 }
 
-int print_flush(struct buffer *out) {
+/* Whether the character at `at` is the writer's own: an end of a line, or between two tokens. */
+static bool is_layout(struct bytes text, size_t at) {
+  uint8_t c = text.data[at];
+  return c == '\n' || c == '\t' || (c == '\r' && at + 1 < text.size && text.data[at + 1] == '\n');
+}
+
+static void spell_out(struct buffer *out) {
+  struct buffer safe;
+  struct bytes text = buffer_bytes(out);
+  buffer_init(&safe, SIZE_MAX);
+  for (size_t at = 0, length; at < text.size; at += length) {
+    length = bytes_utf8_sequence(text.data + at, text.size - at);
+    if (is_layout(text, at)) buffer_append_char(&safe, (char)text.data[at]);
+    else if (length != 0) (void)append_character(&safe, text.data + at, length);
+    else buffer_append_char(&safe, '?');
+    if (length == 0) length = 1;
+  }
+  buffer_clear(out);
+  *out = safe;
+}
+
+int print_flush(struct buffer *out, enum print_format format) {
+  if (format != PRINT_TEXT && isatty(STDOUT_FILENO) == 1) spell_out(out);
   if (out->failed) return ctl_say(exit_cannot_run, "no memory for the output");
   size_t done = 0;
   while (done < out->size) {

@@ -51,13 +51,17 @@ void print_table(struct buffer *out, const struct print_screen *screen, struct j
 /* One object: a line a column that has a value, by the last name of its path. Long documents are cut short. */
 void print_fields(struct buffer *out, const struct print_screen *screen, struct json *json, uint32_t object,
                   const struct print_column *columns, unsigned count);
-void print_csv_head(struct buffer *out, const struct print_column *columns, unsigned count);
-void print_csv_row(struct buffer *out, struct json *json, uint32_t object, const struct print_column *columns, unsigned count);
+/* RFC 4180. last: one more name, or value, behind the columns; NULL, or its data NULL: none. */
+void print_csv_head(struct buffer *out, const struct print_column *columns, unsigned count, const char *last);
+void print_csv_row(struct buffer *out, struct json *json, uint32_t object, const struct print_column *columns, unsigned count,
+                   struct bytes last);
 /* The array's items, or the one object: in any of the four formats. document: what the server gave, whole, for json. */
 void print_rows(struct buffer *out, enum print_format format, struct json *json, uint32_t document, uint32_t rows,
                 const struct print_column *columns, unsigned count);
 
-/* Writes all of it to stdout and resets it. Returns an exit code, after saying why where it is not exit_done. */
-int print_flush(struct buffer *out);
+/* Writes all of it to stdout and resets it. What is not text is for programs, byte for byte; where stdout is a terminal all the
+ * same, control and direction characters in it are spelled out like \u001b, which says the same in JSON. Returns an exit code,
+ * after saying why where it is not exit_done. */
+int print_flush(struct buffer *out, enum print_format format);
 
 #endif

@@ -20,6 +20,7 @@ struct remote_call {
   const char *values[remote_options_max];
   const char *key;
   char made_key[ORBIT_ID_SIZE]; /* what key points at when none was given */
+  bool csv_begun;               /* the names of the columns stand above the first page alone */
 };
 
 /* ---- options to body and query ---- */
@@ -147,18 +148,33 @@ static int put_body(const struct remote_call *call, struct buffer *body) {
 
 /* ---- the request ---- */
 
+/* A token stands beside the object that it opens, and is never shown again: it must not be missing in any format. */
+static void show_csv(struct remote_call *call, struct json *json, uint32_t rows, struct bytes token, struct buffer *out) {
+  const struct remote_command *command = call->command;
+  bool is_list = json->tokens[rows].type == JSON_ARRAY;
+  uint32_t row = is_list ? rows + 1 : rows, count = is_list ? json->tokens[rows].count : 1;
+  if (!call->csv_begun) print_csv_head(out, command->columns, command->column_count, token.data != NULL ? "token" : NULL);
+  call->csv_begun = true;
+  for (uint32_t n = 0; n < count; n++, row = json->tokens[row].next)
+    print_csv_row(out, json, row, command->columns, command->column_count, token);
+}
+
 static int show(struct remote_call *call, struct json *json) {
   cleanup(buffer_clear) struct buffer out;
   buffer_init(&out, 4 * (size_t)json_text_bytes_max);
   uint32_t rows = call->command->result != NULL ? json_member(json, 0, call->command->result) : 0;
   if (call->command->result != NULL && rows == 0) return ctl_say(exit_cannot_run, "the answer is none of Orbit's");
-  print_rows(&out, call->online.format, json, 0, rows, call->command->columns, call->command->column_count);
   struct bytes token = print_value(json, 0, "token");
-  if (call->online.format == PRINT_TEXT && token.data != NULL)
+  enum print_format format = call->online.format;
+  if (format == PRINT_CSV) show_csv(call, json, rows, token, &out);
+  else
+    print_rows(&out, format, json, 0, format == PRINT_JSONL && token.data != NULL ? 0 : rows, call->command->columns,
+               call->command->column_count);
+  if (format == PRINT_TEXT && token.data != NULL)
     buffer_append_format(&out, "token %.*s\n", (int)token.size, (const char *)token.data);
   if (bytes_equal_text(print_value(json, 0, "deduplicated"), "true"))
     (void)ctl_say(exit_done, "this key was used before with the same content: this is the first answer");
-  return print_flush(&out);
+  return print_flush(&out, format);
 }
 
 static int write_once(struct remote_call *call, const char *path) {

@@ -119,7 +119,7 @@ int ctl_task_get(int argc, char **argv) {
     return online_failed(&online, &error, NULL);
   print_rows(&out, online.format, &json, 0, json_member(&json, 0, "task"), task_columns, task_column_count);
   orbit_response_free(response);
-  return print_flush(&out);
+  return print_flush(&out, online.format);
 }
 
 /* All pages as one document; a single page stays byte for byte what the server gave. */
@@ -173,7 +173,7 @@ int ctl_task_attempts(int argc, char **argv) {
   if (json_parse(&json, buffer_bytes(&pages), &fault) != STATUS_OK || json_member(&json, 0, "items") == 0)
     return ctl_say(exit_cannot_run, "the answer is none of Orbit's");
   print_rows(&out, online.format, &json, 0, json_member(&json, 0, "items"), attempt_columns, attempt_column_count);
-  return print_flush(&out);
+  return print_flush(&out, online.format);
 }
 
 int ctl_task(int argc, char **argv) {

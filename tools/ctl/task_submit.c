@@ -257,7 +257,7 @@ static int send(struct online *online, const char *key, struct bytes body) {
   if (bytes_equal_text(print_value(&json, 0, "deduplicated"), "true"))
     (void)ctl_say(exit_done, "this key was used before with the same content: this is the task as it stood then");
   orbit_response_free(response);
-  return print_flush(&out);
+  return print_flush(&out, online->format);
 }
 
 static int submit(struct submit_options *options, struct online *online) {

@@ -109,8 +109,8 @@ static void show(struct watch *watch, uint32_t task) {
   } else if (format == PRINT_JSONL) {
     json_minify(&watch->json, task, &watch->out);
   } else if (format == PRINT_CSV) {
-    if (!watch->shown) print_csv_head(&watch->out, task_columns, task_column_count);
-    print_csv_row(&watch->out, &watch->json, task, task_columns, task_column_count);
+    if (!watch->shown) print_csv_head(&watch->out, task_columns, task_column_count, NULL);
+    print_csv_row(&watch->out, &watch->json, task, task_columns, task_column_count, bytes_of(NULL, 0));
     return;
   } else if (watch->screen.terminal) {
     buffer_append_text(&watch->out, "\r\033[K");
@@ -137,7 +137,7 @@ static int look(struct watch *watch) {
   (void)snprintf(watch->seen, sizeof watch->seen, "%s", seen);
   show(watch, task);
   watch->shown = true;
-  return print_flush(&watch->out);
+  return print_flush(&watch->out, watch->online->format);
 }
 
 /* ---- Following ---- */
@@ -152,7 +152,7 @@ static void end_line(struct watch *watch) {
   if (!watch->line_is_open) return;
   watch->line_is_open = false;
   buffer_append_char(&watch->out, '\n');
-  (void)print_flush(&watch->out);
+  (void)print_flush(&watch->out, PRINT_TEXT);
 }
 
 static int follow(struct watch *watch, uint64_t interval_ms) {

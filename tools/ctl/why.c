@@ -7,33 +7,39 @@
 #include "base/time_text.h"
 #include "task.h"
 
+/* What is looked at; each look takes the place of the one before it. */
+enum look { LOOK_TASK, LOOK_QUEUE, LOOK_INFO, LOOK_LIST, LOOK_COUNT };
+
 struct looking {
   struct online *online;
-  struct json task, queue, info, list;
-  struct orbit_response *responses[4];
-  unsigned response_count;
+  struct json texts[LOOK_COUNT]; /* each a reading of the response beside it */
+  struct orbit_response *responses[LOOK_COUNT];
 };
 
+enum { list_path_bytes = 256 + cursor_chars_max };
+
 static void looking_clear(struct looking *looking) {
-  struct json *texts[] = {&looking->task, &looking->queue, &looking->info, &looking->list};
-  for (unsigned i = 0; i < 4; i++) json_clear(texts[i]);
-  for (unsigned i = 0; i < looking->response_count; i++) orbit_response_free(looking->responses[i]);
+  for (unsigned i = 0; i < LOOK_COUNT; i++) {
+    json_clear(&looking->texts[i]);
+    orbit_response_free(looking->responses[i]);
+  }
 }
 
-static int look(struct looking *looking, const char *path, struct json *json) {
+static int look(struct looking *looking, const char *path, enum look at) {
   struct orbit_error error;
-  if (online_call(looking->online, "GET", path, NULL, bytes_of(NULL, 0), json, &looking->responses[looking->response_count],
+  orbit_response_free(looking->responses[at]);
+  looking->responses[at] = NULL;
+  if (online_call(looking->online, "GET", path, NULL, bytes_of(NULL, 0), &looking->texts[at], &looking->responses[at],
                   &error) != ORBIT_OK)
     return online_failed(looking->online, &error, NULL);
-  looking->response_count++;
   return exit_done;
 }
 
 static struct bytes of_task(struct looking *looking, const char *name) {
-  return print_value(&looking->task, json_member(&looking->task, 0, "task"), name);
+  return print_value(&looking->texts[LOOK_TASK], json_member(&looking->texts[LOOK_TASK], 0, "task"), name);
 }
 static struct bytes of_queue(struct looking *looking, const char *name) {
-  return print_value(&looking->queue, json_member(&looking->queue, 0, "queue"), name);
+  return print_value(&looking->texts[LOOK_QUEUE], json_member(&looking->texts[LOOK_QUEUE], 0, "queue"), name);
 }
 
 static uint64_t number(struct bytes text) {
@@ -79,30 +85,39 @@ static bool explain_state(struct looking *looking) {
   return false;
 }
 
-/* Who holds the concurrency key: the first leased or running task of the queue with it. */
+/* The task of this page of the list that has the key; data NULL: none. */
+static struct bytes holder_of_page(struct json *list, struct bytes key) {
+  uint32_t items = json_member(list, 0, "items"), row = items + 1;
+  for (uint32_t n = 0; items != 0 && n < list->tokens[items].count; n++, row = list->tokens[row].next)
+    if (bytes_equal(print_value(list, row, "concurrency_key"), key)) return print_value(list, row, "id");
+  return bytes_of(NULL, 0);
+}
+
+/* Who holds the concurrency key: the first leased or running task of the queue with it, however many there are. */
 static int holder(struct looking *looking, struct bytes key, bool *ret_found) {
   static const char *const states[] = {"RUNNING", "LEASED"};
-  char path[256];
+  struct json *list = &looking->texts[LOOK_LIST];
+  struct bytes queue = of_task(looking, "queue_id"), cursor;
   for (unsigned i = 0; i < 2; i++) {
-    struct bytes queue = of_task(looking, "queue_id");
-    (void)snprintf(path, sizeof path, "/v1/tasks?limit=100&state=%s&queue_id=%.*s", states[i], (int)queue.size,
-                   (const char *)queue.data);
-    int code = look(looking, path, &looking->list);
-    if (code != exit_done) return code;
-    uint32_t items = json_member(&looking->list, 0, "items"), row = items + 1;
-    for (uint32_t n = 0; n < looking->list.tokens[items].count; n++, row = looking->list.tokens[row].next) {
-      if (!bytes_equal(print_value(&looking->list, row, "concurrency_key"), key)) continue;
-      struct bytes id = print_value(&looking->list, row, "id");
-      *ret_found = true;
-      return say("WAITING: its concurrency key is held by task %.*s", (int)id.size, (const char *)id.data);
-    }
+    char path[list_path_bytes];
+    int length = snprintf(path, sizeof path, "/v1/tasks?limit=100&state=%s&queue_id=%.*s", states[i], (int)queue.size,
+                          (const char *)queue.data);
+    do {
+      int code = look(looking, path, LOOK_LIST);
+      if (code != exit_done) return code;
+      struct bytes id = holder_of_page(list, key);
+      *ret_found = id.data != NULL;
+      if (*ret_found) return say("WAITING: its concurrency key is held by task %.*s", (int)id.size, (const char *)id.data);
+      cursor = print_value(list, 0, "next_cursor");
+      (void)snprintf(path + length, sizeof path - (size_t)length, "&cursor=%.*s", (int)cursor.size, (const char *)cursor.data);
+    } while (cursor.data != NULL);
   }
   return exit_done;
 }
 
 static int explain_waiting(struct looking *looking) {
   struct bytes available = of_task(looking, "available_at");
-  int64_t now = time_of(print_value(&looking->info, 0, "time"));
+  int64_t now = time_of(print_value(&looking->texts[LOOK_INFO], 0, "time"));
   if (time_of(available) > now) return say("WAITING: not due until %.*s", (int)available.size, (const char *)available.data);
   if (bytes_equal_text(of_queue(looking, "paused"), "true"))
     return say("WAITING: its queue is paused; \"orbitctl queue resume\" lets it go on");
@@ -117,10 +132,13 @@ static int explain_waiting(struct looking *looking) {
     if (code != exit_done || found) return code;
   }
   struct bytes rate = of_queue(looking, "rate");
-  if (rate.data != NULL && number(of_queue(looking, "counts.WAITING")) > 1)
-    return say("WAITING: its queue's rate (%.*s) may be used up, or the next row applies", (int)rate.size,
-               (const char *)rate.data);
   struct bytes handler = of_task(looking, "handler"), version = of_task(looking, "handler_version");
+  if (rate.data != NULL && number(of_queue(looking, "counts.WAITING")) > 1)
+    return say(
+        "WAITING: its queue's rate (%.*s) may be used up; if it is not, no connected worker with free capacity offers "
+        "handler %.*s, version %.*s, in its queue",
+        (int)rate.size, (const char *)rate.data, (int)handler.size, (const char *)handler.data, (int)version.size,
+        (const char *)version.data);
   return say("WAITING: no connected worker with free capacity offers handler %.*s, version %.*s, in its queue",
              (int)handler.size, (const char *)handler.data, (int)version.size, (const char *)version.data);
 }
@@ -128,15 +146,14 @@ static int explain_waiting(struct looking *looking) {
 static int why(struct online *online, const char *task_id) {
   cleanup(looking_clear) struct looking looking = {.online = online};
   char path[task_path_bytes];
-  struct json *texts[] = {&looking.task, &looking.queue, &looking.info, &looking.list};
-  for (unsigned i = 0; i < 4; i++) json_init_answers(texts[i]);
+  for (unsigned i = 0; i < LOOK_COUNT; i++) json_init_answers(&looking.texts[i]);
   (void)snprintf(path, sizeof path, "/v1/tasks/%s", task_id);
-  int code = look(&looking, path, &looking.task);
+  int code = look(&looking, path, LOOK_TASK);
   if (code != exit_done || explain_state(&looking)) return code;
   struct bytes queue = of_task(&looking, "queue_id");
   (void)snprintf(path, sizeof path, "/v1/queues/%.*s", (int)queue.size, (const char *)queue.data);
-  code = look(&looking, path, &looking.queue);
-  if (code == exit_done) code = look(&looking, "/v1/info", &looking.info);
+  code = look(&looking, path, LOOK_QUEUE);
+  if (code == exit_done) code = look(&looking, "/v1/info", LOOK_INFO);
   return code == exit_done ? explain_waiting(&looking) : code;
 }
 
@@ -161,6 +178,7 @@ int ctl_why(int argc, char **argv) {
   struct task_options options = {.task_id = NULL};
   (void)argp_parse(&argp, argc, argv, 0, NULL, &options);
   cleanup(online_close) struct online online = options.online;
+  if (online.format != PRINT_TEXT) return ctl_say(exit_misuse, "why says a sentence: it has no other format than text");
   int code = online_open(&online);
   return code == exit_done ? why(&online, options.task_id) : code;
 }
