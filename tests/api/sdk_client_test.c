@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "../../sdk/c/src/documents.h"
@@ -26,6 +27,7 @@ struct fake {
   const char *answer; /* whole, head and body; NULL: the connection is closed without one */
   char request[8192]; /* the last one */
   int requests;       /* since the last fake_say */
+  int connections;    /* served so far, one after the other */
   char heard[8192];   /* a copy of request for the test's thread */
   char url[64];
 };
@@ -50,6 +52,9 @@ static void *fake_main(void *context) {
   for (;;) {
     int fd = accept(fake->listener, NULL, NULL);
     if (fd < 0) return NULL;
+    (void)pthread_mutex_lock(&fake->lock);
+    fake->connections++;
+    (void)pthread_mutex_unlock(&fake->lock);
     char request[sizeof fake->request];
     while (request_read(fd, request, sizeof request)) {
       (void)pthread_mutex_lock(&fake->lock);
@@ -558,6 +563,37 @@ static void any_route_gives_its_data(void **state) {
   free(answer);
 }
 
+/* A child has connections of its own: on its parent's it would get the parent's answers, and the parent the child's. */
+static void a_forked_child_leaves_its_parents_connection_alone(void **state) {
+  (void)state;
+  struct fake fake;
+  fake_start(&fake);
+  char *answer = answer_make(200, "", "{\"request_id\":\"0123\",\"data\":{}}");
+  fake_say(&fake, answer);
+  struct orbit_client *client = client_of(fake.url);
+  struct orbit_response *response = NULL;
+  assert_int_equal(orbit_call(client, "GET", "/v1/parent", NULL, NULL, 0, &response, NULL), ORBIT_OK);
+  orbit_response_free(response);
+  pid_t pid = fork();
+  assert_true(pid >= 0);
+  if (pid == 0) {
+    int status = orbit_call(client, "GET", "/v1/child", NULL, NULL, 0, &response, NULL);
+    orbit_client_free(client);
+    _exit(status);
+  }
+  assert_int_equal(orbit_call(client, "GET", "/v1/parent", NULL, NULL, 0, &response, NULL), ORBIT_OK);
+  orbit_response_free(response);
+  orbit_client_free(client); /* the server takes the next connection when this one is gone */
+  int status;
+  assert_int_equal(waitpid(pid, &status, 0), pid);
+  assert_true(WIFEXITED(status));
+  assert_int_equal(WEXITSTATUS(status), ORBIT_OK);
+  assert_non_null(strstr(fake_request(&fake), "GET /v1/child "));
+  assert_int_equal(fake.connections, 2);
+  fake_stop(&fake);
+  free(answer);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(options_of_any_age),
@@ -571,6 +607,7 @@ int main(void) {
       cmocka_unit_test(batches_are_written_and_judged),
       cmocka_unit_test(answers_about_credentials_are_judged),
       cmocka_unit_test(any_route_gives_its_data),
+      cmocka_unit_test(a_forked_child_leaves_its_parents_connection_alone),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

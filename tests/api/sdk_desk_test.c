@@ -235,6 +235,36 @@ static void a_report_after_the_lease_is_an_unknown(void **state) {
   }
 }
 
+/* The attempt's time runs from its start grant, also where the grant's answer was lost and came with a repeat; a start that was
+ * lost itself began nothing. */
+static void a_repeated_start_gives_no_more_time(void **state) {
+  (void)state;
+  for (unsigned granted = 0; granted < 2; granted++) {
+    struct rig rig;
+    char attempts[256], expires[32];
+    rig_up(&rig, 4, 4);
+    welcome(&rig, "");
+    assign(&rig); /* 10 s for the attempt */
+    flush(&rig);
+    expect_sent(&rig, 0, "task.start");
+    sdk_desk_disconnected(&rig.desk);
+    rig.now_ms += 4000;
+    (void)snprintf(attempts, sizeof attempts,
+                   "{\"task_id\":\"" TASK "\",\"attempt_id\":\"" ATTEMPT
+                   "\",\"number\":1,\"epoch\":\"7\",\"state\":\"%s\",\"lease_expires_at\":\"%s\"}",
+                   granted ? "RUNNING" : "LEASED", server_time(&rig, 26000, expires));
+    welcome(&rig, attempts);
+    flush(&rig);
+    expect_sent(&rig, 0, "task.start");
+    grant(&rig, rig.sent[0].message_id);
+    struct sdk_held *held = sdk_desk_take(&rig.desk);
+    assert_non_null(held);
+    assert_int_equal(atomic_load(&held->authority_end_ms) - rig.now_ms, granted ? 6000 : 10000);
+    finish(&rig, held);
+    rig_down(&rig);
+  }
+}
+
 static void a_lost_renewal_is_seen_by_the_handler(void **state) {
   (void)state;
   struct rig rig;
@@ -400,6 +430,7 @@ int main(void) {
       cmocka_unit_test(what_no_handler_is_for_is_given_back),
       cmocka_unit_test(leases_are_renewed_at_a_third),
       cmocka_unit_test(a_report_after_the_lease_is_an_unknown),
+      cmocka_unit_test(a_repeated_start_gives_no_more_time),
       cmocka_unit_test(a_lost_renewal_is_seen_by_the_handler),
       cmocka_unit_test(an_unanswered_start_is_repeated_as_it_was),
       cmocka_unit_test(an_unanswered_report_is_repeated_as_it_was),

@@ -211,6 +211,36 @@ static void a_second_worker_of_the_instance_ends_the_first(void **state) {
   stage_down(stage);
 }
 
+/* How many connections this process has; those that programs started from it would get are counted in *ret_open. */
+static unsigned connections_of_ours(unsigned *ret_open) {
+  unsigned count = 0;
+  *ret_open = 0;
+  for (int fd = 0; fd < 1024; fd++) {
+    struct sockaddr_storage peer;
+    socklen_t size = sizeof peer;
+    if (getpeername(fd, (struct sockaddr *)&peer, &size) != 0 || peer.ss_family != AF_INET) continue;
+    count++;
+    *ret_open += (fcntl(fd, F_GETFD) & FD_CLOEXEC) == 0;
+  }
+  return count;
+}
+
+/* The process is the program's: a worker changes nothing of it, and what the program starts gets nothing of the worker's. */
+static void a_worker_keeps_to_itself(void **state) {
+  (void)state;
+  struct sigaction usual = {.sa_handler = SIG_DFL}, before, after;
+  unsigned open;
+  assert_int_equal(sigaction(SIGPIPE, &usual, &before), 0);
+  struct stage *stage = stage_new();
+  stage_up(stage, SUCCEED, false);
+  assert_int_equal(sigaction(SIGPIPE, &before, &after), 0);
+  assert_true(after.sa_handler == SIG_DFL);
+  assert_true(connections_of_ours(&open) >= 2); /* the client's and the worker's */
+  assert_int_equal(open, 0);
+  drain(stage, 0, 0);
+  stage_down(stage);
+}
+
 static void nothing_to_connect_to_is_said_in_time(void **state) {
   static const bool directly[] = {true, false};
   (void)state;
@@ -292,6 +322,7 @@ int main(void) {
       cmocka_unit_test(a_refused_token_ends_the_worker),
       cmocka_unit_test(a_refused_hello_ends_the_worker),
       cmocka_unit_test(a_second_worker_of_the_instance_ends_the_first),
+      cmocka_unit_test(a_worker_keeps_to_itself),
       cmocka_unit_test(nothing_to_connect_to_is_said_in_time),
       cmocka_unit_test(the_retry_example_prints_its_two_lines),
   };

@@ -2,11 +2,14 @@
 #include "client.h"
 
 #include <curl/curl.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "base/guard.h"
 #include "base/limits.h"
@@ -40,6 +43,7 @@ struct orbit_client {
   pthread_mutex_t lock; /* guards what follows */
   struct sdk_connection *idle;
   uint32_t idle_count;
+  pid_t owner; /* the process whose connections the idle ones are */
 };
 
 /* ---- Making and freeing ---- */
@@ -88,6 +92,7 @@ int orbit_client_new(const struct orbit_client_options *given, struct orbit_clie
   client->ca_file = sdk_arena_string(&client->texts, sdk_ca_file(options.ca_file));
   if (options.token != NULL) client->authorization = authorization_make(options.token);
   (void)pthread_mutex_init(&client->lock, NULL);
+  client->owner = getpid();
   if (client->texts.failed || (options.token != NULL && client->authorization == NULL)) {
     orbit_client_free(client);
     return sdk_no_memory(error);
@@ -115,13 +120,36 @@ static void connection_free(struct sdk_connection *connection) {
   free(connection);
 }
 
+/* A connection of the process that this one was forked from. Its socket is shared: whatever was said on it, a farewell
+ * included, would stand amid the parent's requests. So it says it to /dev/null. */
+static void connection_disown(struct sdk_connection *connection) {
+  curl_socket_t shared = CURL_SOCKET_BAD;
+  cleanup(guard_close) int nowhere = open("/dev/null", O_RDWR | O_CLOEXEC);
+  (void)curl_easy_getinfo(connection->curl, CURLINFO_ACTIVESOCKET, &shared);
+  bool silent = shared == CURL_SOCKET_BAD || (nowhere >= 0 && dup3(nowhere, shared, O_CLOEXEC) >= 0);
+  if (!silent) connection->curl = NULL; /* rather lost than heard */
+  connection_free(connection);
+}
+
+/* All idle connections, out of the client. With the lock held, or alone. */
+static struct sdk_connection *idle_take(struct orbit_client *client) {
+  struct sdk_connection *idle = client->idle;
+  client->idle = NULL;
+  client->idle_count = 0;
+  return idle;
+}
+
+static void connections_free(struct sdk_connection *first, bool own) {
+  while (first != NULL) {
+    struct sdk_connection *next = first->next;
+    (own ? connection_free : connection_disown)(first);
+    first = next;
+  }
+}
+
 void orbit_client_free(struct orbit_client *client) {
   if (client == NULL) return;
-  while (client->idle != NULL) {
-    struct sdk_connection *connection = client->idle;
-    client->idle = connection->next;
-    connection_free(connection);
-  }
+  connections_free(idle_take(client), client->owner == getpid());
   if (client->authorization != NULL) sdk_wipe(client->authorization, strlen(client->authorization));
   free(client->authorization);
   (void)pthread_mutex_destroy(&client->lock);
@@ -132,13 +160,18 @@ void orbit_client_free(struct orbit_client *client) {
 /* ---- Connections ---- */
 
 static struct sdk_connection *connection_take(struct orbit_client *client) {
+  struct sdk_connection *inherited = NULL;
+  pid_t self = getpid();
   (void)pthread_mutex_lock(&client->lock);
+  if (client->owner != self) inherited = idle_take(client);
+  client->owner = self;
   struct sdk_connection *connection = client->idle;
   if (connection != NULL) {
     client->idle = connection->next;
     client->idle_count--;
   }
   (void)pthread_mutex_unlock(&client->lock);
+  connections_free(inherited, false);
   if (connection != NULL) return connection;
   connection = calloc(1, sizeof *connection);
   if (connection == NULL) return NULL;
@@ -184,6 +217,12 @@ static size_t body_received(char *data, size_t size, size_t count, void *context
   struct sdk_connection *connection = context;
   buffer_append(&connection->body, data, size * count);
   return connection->body.failed ? 0 : size * count;
+}
+
+/* Programs that this one starts get no connection of ours. */
+static curl_socket_t socket_open(void *context, curlsocktype purpose, struct curl_sockaddr *address) {
+  (void)context, (void)purpose;
+  return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
 }
 
 /* The header's value without spaces around it, when `line` is that header. */
@@ -240,6 +279,7 @@ static void curl_prepare(const struct orbit_client *client, struct sdk_connectio
   (void)curl_easy_setopt(curl, CURLOPT_PROXY, "");
   (void)curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
   (void)curl_easy_setopt(curl, CURLOPT_PATH_AS_IS, 1L);
+  (void)curl_easy_setopt(curl, CURLOPT_OPENSOCKETFUNCTION, socket_open);
   (void)curl_easy_setopt(curl, CURLOPT_MAXAGE_CONN, (long)kept_alive_s_max);
   (void)curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, (long)client->connect_timeout_ms);
   (void)curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)client->timeout_ms);

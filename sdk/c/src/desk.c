@@ -342,6 +342,7 @@ static uint32_t held_write(struct sdk_desk *desk, struct sdk_held *held, uint32_
 
 static void held_sent(struct sdk_desk *desk, struct sdk_held *held, int64_t now_ms) {
   if ((held->due & DUE_RENEW) != 0) held->renew_sent_ms = now_ms;
+  if ((held->due & DUE_START) != 0 && held->start_sent_ms == 0) held->start_sent_ms = now_ms;
   if ((held->due & ~(unsigned)DUE_RENEW) != 0) {
     held->control_sent_ms = now_ms;
     sdk_desk_due_at(desk, now_ms + answer_ms_max);

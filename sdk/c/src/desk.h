@@ -38,7 +38,8 @@ struct sdk_held {
   struct id renew_id;   /* of the renewal under way; zero: none */
   unsigned due;         /* DUE_… bits */
   int64_t control_sent_ms, renew_sent_ms;
-  int64_t retry_at_ms; /* when a refused control message is sent again; 0: not refused */
+  int64_t start_sent_ms; /* the first task.start that may have been granted: the attempt's time runs from then on */
+  int64_t retry_at_ms;   /* when a refused control message is sent again; 0: not refused */
   int64_t renew_at_ms;
   uint64_t lease_ms;                                 /* what a renewal is good for */
   int64_t lease_end_ms, attempt_end_ms, task_end_ms; /* no authority from the earliest on */

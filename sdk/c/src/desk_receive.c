@@ -58,6 +58,8 @@ static void held_attempt_receive(struct message *message) {
     return;
   }
   held->seen = true;
+  bool running = bytes_equal_text(sdk_view_span(&message->view, "state"), "RUNNING");
+  if (!running) held->start_sent_ms = 0; /* a start that was lost on its way; one whose answer was lost counts */
   if (expires_us != 0) {
     held->lease_end_ms = after_ms(message->now_ms, expires_us - server_now_us(message->desk, message->now_ms));
     sdk_held_authority(held);
@@ -239,13 +241,13 @@ static void log_refusal(const struct sdk_desk *desk, const char *what, const str
                (const char *)result->code.data, (int)result->message.size, (const char *)result->message.data);
 }
 
-static void start_answered(struct message *message, struct sdk_held *held, int64_t sent_ms, const struct result *result) {
+static void start_answered(struct message *message, struct sdk_held *held, const struct result *result) {
   struct sdk_desk *desk = message->desk;
   /* A repeat's answer may be an old grant: without a lease now, it grants nothing. */
   if (result->ok && !result->lease_over && !atomic_load(&held->ended)) {
     held->state = HELD_GRANTED;
     if (held->attempt_timeout_ms != 0 && held->attempt_timeout_ms <= task_timeout_ms_max) {
-      held->attempt_end_ms = sent_ms + (int64_t)held->attempt_timeout_ms;
+      held->attempt_end_ms = held->start_sent_ms + (int64_t)held->attempt_timeout_ms;
     }
     sdk_held_authority(held);
     TAILQ_INSERT_TAIL(&desk->granted, held, queue);
@@ -299,15 +301,15 @@ static void renew_answered(struct message *message, struct sdk_held *held, const
 }
 
 static void control_answered(struct message *message, struct sdk_held *held, const struct result *result) {
-  int64_t sent_ms = held->control_sent_ms;
   held->control_sent_ms = 0;
   if (!result->ok && result->retryable) {
+    held->start_sent_ms = 0;
     held_retry(message, held, result);
     return;
   }
   switch (held->state) {
     case HELD_STARTING:
-      start_answered(message, held, sent_ms, result);
+      start_answered(message, held, result);
       return;
     case HELD_REPORTING:
       finish_answered(message, held, result);

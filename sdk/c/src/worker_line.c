@@ -1,7 +1,9 @@
 /* Owns the connection of a worker: connecting, frames in and out, and connecting again. All of it runs on one thread but
  * sdk_line_wake. The order of locks is simple: the worker's lock is taken inside libwebsockets' callbacks and is never held
  * while one of its functions that may call back is entered from elsewhere. */
+#include <fcntl.h>
 #include <libwebsockets.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -94,6 +96,12 @@ static bool line_discover(struct sdk_line *line) {
   return good || worker->has_url;
 }
 
+/* Programs that a handler starts get no connection of ours. */
+static void socket_keep(struct lws *socket) {
+  int fd = lws_get_socket_fd(socket);
+  if (fd >= 0) (void)fcntl(fd, F_SETFD, FD_CLOEXEC);
+}
+
 static void line_connect(struct sdk_line *line) {
   static const lws_retry_bo_t policy = {.secs_since_valid_ping = ping_s, .secs_since_valid_hangup = silence_s_max};
   struct orbit_worker *worker = line->worker;
@@ -133,6 +141,7 @@ static void line_connect(struct sdk_line *line) {
     failure_note(line, "no connection could be begun");
     line_retry_later(line, 0);
   }
+  if (line->socket != NULL) socket_keep(line->socket);
 }
 
 /* The socket is gone, before or after it was established. */
@@ -253,6 +262,7 @@ static void line_look(struct sdk_line *line) {
 static int token_append(struct sdk_line *line, struct lws *socket, void *in, size_t size) {
   const char *authorization = line->worker->authorization;
   uint8_t **at = in, *end = *at + size;
+  socket_keep(socket); /* it may be another one than was begun with: a name can have several addresses */
   return lws_add_http_header_by_token(socket, WSI_TOKEN_HTTP_AUTHORIZATION, (const uint8_t *)authorization,
                                       (int)strlen(authorization), at, end);
 }
@@ -348,7 +358,12 @@ struct sdk_line *sdk_line_new(struct orbit_worker *worker) {
   struct lws_context_creation_info info = creation_info(worker);
   info.options = LWS_SERVER_OPTION_EXPLICIT_VHOSTS | LWS_SERVER_OPTION_DO_SSL_GLOBAL_INIT;
   info.user = line;
+  /* libwebsockets makes the whole process ignore SIGPIPE. The program keeps what it had: the thread that writes blocks all
+   * signals. */
+  struct sigaction before;
+  (void)sigaction(SIGPIPE, NULL, &before);
   line->context = lws_create_context(&info);
+  (void)sigaction(SIGPIPE, &before, NULL);
   info.options = LWS_SERVER_OPTION_VALIDATE_UTF8;
   if (line->context != NULL) line->host = lws_create_vhost(line->context, &info);
   if (line->host != NULL) return line;
@@ -359,7 +374,15 @@ struct sdk_line *sdk_line_new(struct orbit_worker *worker) {
 
 void sdk_line_free(struct sdk_line *line) {
   if (line == NULL) return;
+  /* What it still writes must not end the program. */
+  sigset_t pipe, before;
+  const struct timespec at_once = {.tv_sec = 0};
+  (void)sigemptyset(&pipe);
+  (void)sigaddset(&pipe, SIGPIPE);
+  (void)pthread_sigmask(SIG_BLOCK, &pipe, &before);
   lws_context_destroy(line->context);
+  if (sigismember(&before, SIGPIPE) == 0) (void)sigtimedwait(&pipe, NULL, &at_once);
+  (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
   buffer_clear(&line->received);
   buffer_clear(&line->sent);
   free(line);
