@@ -25,9 +25,9 @@
  *                next_cursor of a page, with everything else the same, for the one behind it.
  *   Threads.     A client may be used by any number of threads at once. A worker may too, where its functions do not say
  *                otherwise. Results are plain memory.
- *   Processes.   A child that was forked while no other thread was in a call may use the client of its parent: it makes connections
- *                of its own. The functions of a worker are for the process that started it alone. Programs that are started
- *                from it do not inherit its connections.
+ *   Processes.   A child that was forked while no other thread was in a call may use the client of its parent: it makes
+ *                connections of its own. The functions of a worker are for the process that started it alone. Programs that
+ *                are started from it do not inherit its connections.
  *   Times.       Points in time are microseconds since 1970-01-01T00:00:00Z, 0 where absent. Durations name their unit.
  *   Stability.   Structures that the caller makes begin with `size` and are made with their …_INIT macro; fields are only ever
  *                added at the end, so a program built against an older header keeps working. Structures that the library makes
