@@ -72,6 +72,26 @@ bool channel_is_over(const struct channel *channel) {
   return channel->retire_said && channel->free_slot_count == channel_slots_max;
 }
 
+/* Asks to be called when the socket has room. */
+static void socket_await(struct session *session, struct lws *wsi) {
+  if (session->awaits_room) return;
+  session->awaits_room = true;
+  (void)lws_callback_on_writable(wsi);
+}
+
+/* Sends at once, without being told first that there is room: there nearly always is, and being told costs four changes of the
+ * loop's descriptors a frame. What the socket does not take the library keeps, at most one frame; the rest waits for room. */
+static void socket_send(struct session *session, struct lws *wsi) {
+  uint8_t *data;
+  size_t size;
+  while (session->established && !session->awaits_room && session_next_frame(session, &data, &size)) {
+    session->broken = lws_write(wsi, data, size, LWS_WRITE_TEXT) < 0;
+    session_sent(session);
+    /* A socket that is broken is closed from its own callback. */
+    if (session->broken || lws_partial_buffered(wsi)) socket_await(session, wsi);
+  }
+}
+
 void channel_settle(struct channel *channel) {
   struct session *session;
   while ((session = session_hub_next(&channel->hub)) != NULL) {
@@ -90,22 +110,18 @@ void channel_settle(struct channel *channel) {
       session->paused = !session->paused;
       (void)lws_rx_flow_control(wsi, session->paused ? 0 : 1);
     }
-    if (session->first_out != NULL || session->state == SESSION_CLOSED) (void)lws_callback_on_writable(wsi);
+    if (session->first_out != NULL) socket_send(session, wsi);
+    if (session->state == SESSION_CLOSED && session->first_out == NULL) socket_await(session, wsi);
   }
 }
 
 /* ---- callbacks of one socket ---- */
 
 static int socket_writeable(struct session *session, struct lws *wsi) {
-  uint8_t *data;
-  size_t size;
-  if (session_next_frame(session, &data, &size)) {
-    int written = lws_write(wsi, data, size, LWS_WRITE_TEXT);
-    session_sent(session);
-    if (written < 0) return -1;
-    if (session->first_out != NULL || session->state == SESSION_CLOSED) (void)lws_callback_on_writable(wsi);
-    return 0;
-  }
+  session->awaits_room = false;
+  if (session->broken) return -1;
+  if (session->first_out != NULL) socket_send(session, wsi);
+  if (session->first_out != NULL) return 0;
   if (session_wants_close(session)) channel_close_soon(session->hub->ports.context, session);
   return 0;
 }
@@ -137,7 +153,10 @@ static int socket_event(struct channel *channel, struct lws *wsi, enum lws_callb
     case LWS_CALLBACK_HTTP_CONFIRM_UPGRADE:
       return channel_judge_upgrade(channel, wsi, in);
     case LWS_CALLBACK_ESTABLISHED:
-      return session != NULL ? 0 : -1;
+      if (session == NULL) return -1;
+      session->established = true;
+      session_unsettle(session); /* what it was told before then may leave now */
+      return 0;
     case LWS_CALLBACK_RECEIVE:
       if (session != NULL) socket_received(session, wsi, in, size);
       return 0;

@@ -78,6 +78,9 @@ struct session {
   bool close_queued;      /* … it stands in its list of those to be closed … */
   bool close_said;        /* … and it has handed the close frame to the library */
   bool inbound_binary;
+  bool established; /* the channel may send frames: the answer to the upgrade has left */
+  bool awaits_room; /* the channel asked the library to say when the socket has room */
+  bool broken;      /* the socket takes nothing any more; it is closed when the library calls next */
 };
 
 void session_hub_init(struct session_hub *hub, const struct session_ports *ports);
