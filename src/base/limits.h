@@ -77,6 +77,8 @@ enum {
 
   /* tasks */
   attempts_max = 100,
+  attempt_evidence_max = 100, /* reports without authority that are kept of one attempt */
+  cancel_requests_max = 100,  /* that are kept of one task */
   priority_max = 9,
   delay_ms_max = 86400000,
   available_past_us_max = 1000000,

@@ -48,9 +48,10 @@ enum status decide_renew(const struct task *task, const struct command *command,
  * CANCELLED is reported with no cancel request on record. LEASE_LOST: no authority; the caller then records evidence. */
 enum status decide_finish(const struct task *task, const struct command *command, const struct decide_env *env,
                           struct event_list *list, struct fault *fault);
-/* Events: evidence.recorded with this reason. Never refuses. */
-void decide_evidence(const struct task *task, const struct command *command, enum evidence_reason reason,
-                     const struct decide_env *env, struct event_list *list);
+/* Events: evidence.recorded with this reason. kept: how many the attempt has in the task's history. STATE_CONFLICT: as many as
+ * are kept (attempt_evidence_max). */
+enum status decide_evidence(const struct task *task, const struct command *command, enum evidence_reason reason, uint32_t kept,
+                            const struct decide_env *env, struct event_list *list, struct fault *fault);
 /* Events: attempt.ended (EXPIRED by RELEASED) and one decision. LEASE_LOST, STATE_CONFLICT (already started). */
 enum status decide_release(const struct task *task, const struct command *command, const struct decide_env *env,
                            struct event_list *list, struct fault *fault);
@@ -60,10 +61,11 @@ enum status decide_release(const struct task *task, const struct command *comman
  * on a tie DEADLINE before ATTEMPT_TIMEOUT before LEASE_EXPIRED. */
 void decide_expire(const struct task *task, const struct decide_env *env, struct event_list *list);
 
-/* cancel: STATE_CONFLICT (terminal, or expected_revision differs). Events by state: schema/semantics.md "Cancel";
- * the audit.recorded comes last. review, retry: schema/semantics.md "Review", "Manual retry"; STATE_CONFLICT; retry also
- * QUEUE_FULL, APPLICATION_FULL, INVALID_ARGUMENT. accepted is the original's task.accepted. The child is env->new_id. */
-enum status decide_cancel(const struct task *task, const struct command *command, const struct decide_env *env,
+/* cancel: STATE_CONFLICT (terminal, or expected_revision differs, or there are as many requests in the task's history, `kept`,
+ * as are kept: cancel_requests_max). Events by state: schema/semantics.md "Cancel"; the audit.recorded comes last. review,
+ * retry: schema/semantics.md "Review", "Manual retry"; STATE_CONFLICT; retry also QUEUE_FULL, APPLICATION_FULL,
+ * INVALID_ARGUMENT. accepted is the original's task.accepted. The child is env->new_id. */
+enum status decide_cancel(const struct task *task, const struct command *command, uint32_t kept, const struct decide_env *env,
                           struct event_list *list, struct fault *fault);
 enum status decide_review(const struct task *task, const struct event_task_accepted *accepted, const struct command *command,
                           const struct decide_env *env, struct event_list *list, struct fault *fault);

@@ -5,7 +5,7 @@
 
 static const char *bool_text(bool value) { return value ? "true" : "false"; }
 
-enum status decide_cancel(const struct task *task, const struct command *command, const struct decide_env *env,
+enum status decide_cancel(const struct task *task, const struct command *command, uint32_t kept, const struct decide_env *env,
                           struct event_list *list, struct fault *fault) {
   const struct cancel_command *cancel = &command->as.cancel;
   enum task_state state = (enum task_state)task->state;
@@ -13,6 +13,9 @@ enum status decide_cancel(const struct task *task, const struct command *command
     return fault_set(fault, STATUS_STATE_CONFLICT, NULL, "the task has ended: it is %s", task_state_text(state));
   enum status status = check_revision(task, cancel->expected_revision, fault);
   if (status != STATUS_OK) return status;
+  if (kept >= cancel_requests_max)
+    return fault_set(fault, STATUS_STATE_CONFLICT, NULL, "%d cancel requests are kept of the task, and no more",
+                     cancel_requests_max);
 
   struct act act = act_of_command(command, env, list);
   bool applied = task->cancel_requested_at == 0;

@@ -50,9 +50,12 @@ enum status decide_finish(const struct task *task, const struct command *command
   return STATUS_OK;
 }
 
-void decide_evidence(const struct task *task, const struct command *command, enum evidence_reason reason,
-                     const struct decide_env *env, struct event_list *list) {
+enum status decide_evidence(const struct task *task, const struct command *command, enum evidence_reason reason, uint32_t kept,
+                            const struct decide_env *env, struct event_list *list, struct fault *fault) {
   const struct attempt_ref *ref = &command->as.finish.ref;
+  if (kept >= attempt_evidence_max)
+    return fault_set(fault, STATUS_STATE_CONFLICT, "/attempt_id",
+                     "%d reports without authority are kept of the attempt, and no more", attempt_evidence_max);
   const struct report *report = &command->as.finish.report;
   struct act act = act_of_command(command, env, list);
   struct event_evidence_recorded *evidence =
@@ -68,4 +71,5 @@ void decide_evidence(const struct task *task, const struct command *command, enu
   evidence->error_message = report->error_message;
   evidence->error_details = report->error_details;
   evidence->result = report->result;
+  return STATUS_OK;
 }

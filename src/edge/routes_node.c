@@ -56,6 +56,8 @@ static void write_limits(struct buffer *out) {
       {"reason_chars", reason_chars_max},
       {"evidence_ref_chars", evidence_ref_chars_max},
       {"attempts", attempts_max},
+      {"attempt_evidence", attempt_evidence_max},
+      {"cancel_requests", cancel_requests_max},
       {"request_ms", http_request_ms_max},
       {"worker_capacity", worker_capacity_max},
       {"worker_message_bytes", worker_message_bytes_max},

@@ -134,24 +134,33 @@ enum status attempt_renew(struct engine *engine, struct ticket *ticket) {
   return STATUS_OK;
 }
 
-/* An attempt that is not the current one: was it ever a claim of this task by this application? */
+/* An attempt that is not the current one: was it ever a claim of this task by this application? *ret_kept: how much evidence
+ * speaks of it; it stands behind the claim. */
 static bool attempt_existed(struct engine *engine, const struct task *task, const struct finish_command *finish,
-                            const struct principal *who) {
+                            const struct principal *who, uint32_t *ret_kept) {
   uint64_t seq = task->last_seq;
+  uint32_t kept = 0;
   struct event event;
   while (seq != 0 && history_event(engine->history, engine_source(engine), seq, &event) == STATUS_OK) {
-    if (event.type == EVENT_task_leased && id_equal(&event.body.task_leased.attempt_id, &finish->ref.attempt_id))
+    if (event.type == EVENT_evidence_recorded && id_equal(&event.body.evidence_recorded.attempt_id, &finish->ref.attempt_id))
+      kept++;
+    if (event.type == EVENT_task_leased && id_equal(&event.body.task_leased.attempt_id, &finish->ref.attempt_id)) {
+      *ret_kept = kept;
       return id_equal(&event.body.task_leased.worker_application_id, &who->application_id);
+    }
     seq = event.prev;
   }
   return false;
 }
 
-static enum status record_evidence(struct engine *engine, struct ticket *ticket, uint32_t number, enum evidence_reason reason) {
+static enum status record_evidence(struct engine *engine, struct ticket *ticket, uint32_t number, enum evidence_reason reason,
+                                   uint32_t kept) {
   struct decide_env env = engine_env(engine);
   struct worker_result *result = &ticket->answer.as.worker;
   const struct id *attempt_id = &ticket->command.as.finish.ref.attempt_id;
-  decide_evidence(state_task_at(engine->state, number), &ticket->command, reason, &env, &engine->list);
+  enum status status = decide_evidence(state_task_at(engine->state, number), &ticket->command, reason, kept, &env,
+                                       &engine->list, &ticket->answer.fault);
+  if (status != STATUS_OK) return describe_refusal(engine, ticket, number, attempt_id, status);
   engine_append(engine);
   engine->counters.evidence++;
   result->evidence = true;
@@ -170,16 +179,17 @@ static enum status finish_without_authority(struct engine *engine, struct ticket
   const struct finish_command *finish = &ticket->command.as.finish;
   const struct task *task = state_task_at(engine->state, number);
   struct event event;
-  if (!attempt_existed(engine, task, finish, &ticket->command.who))
+  uint32_t kept = 0;
+  if (!attempt_existed(engine, task, finish, &ticket->command.who, &kept))
     return refuse(&ticket->answer, fault_set(&ticket->answer.fault, STATUS_NOT_FOUND, "/attempt_id",
                                              "the task has no attempt %s", id_text(&finish->ref.attempt_id).text));
   enum status status = state_receipt(engine->state, &finish->report.identity, engine->history, engine_source(engine), &event);
-  if (status == STATUS_END) return record_evidence(engine, ticket, number, why_without_authority(task, &finish->ref));
+  if (status == STATUS_END) return record_evidence(engine, ticket, number, why_without_authority(task, &finish->ref), kept);
   if (status != STATUS_OK)
     return refuse(&ticket->answer,
                   fault_set(&ticket->answer.fault, STATUS_INTERNAL, NULL, "a receipt could not be read from the log"));
   if (id_equal(&event.common.digest, &ticket->command.operation.digest)) return repeat_attempt(engine, ticket, number, &event);
-  return record_evidence(engine, ticket, number, EVIDENCE_CONFLICTING_REPORT);
+  return record_evidence(engine, ticket, number, EVIDENCE_CONFLICTING_REPORT, kept);
 }
 
 enum status attempt_finish(struct engine *engine, struct ticket *ticket) {

@@ -125,16 +125,32 @@ void recovery_tell_again(struct engine *engine, struct worker *worker, const str
   tell_cancel(engine, worker, task, found ? event.body.task_cancel_requested.reason : (struct bytes){NULL, 0});
 }
 
+/* How many requests there are: none stands before the one that is on record. */
+static enum status count_requests(struct engine *engine, const struct task *task, uint32_t *ret_count) {
+  uint32_t count = 0;
+  bool on_record = task->cancel_requested_at != 0;
+  struct event event;
+  for (uint64_t seq = task->last_seq; on_record && seq != 0; seq = event.prev) {
+    if (history_event(engine->history, engine_source(engine), seq, &event) != STATUS_OK) return STATUS_CORRUPT;
+    if (event.type != EVENT_task_cancel_requested) continue;
+    count++;
+    on_record = !event.body.task_cancel_requested.applied;
+  }
+  *ret_count = count;
+  return STATUS_OK;
+}
+
 enum status recovery_cancel(struct engine *engine, struct ticket *ticket) {
   struct answer *answer = &ticket->answer;
   const struct cancel_command *cancel = &ticket->command.as.cancel;
-  uint32_t number;
+  uint32_t number, kept = 0;
   enum status status = take_up(engine, ticket, &cancel->task_id, &number);
   if (status != STATUS_END) return status;
   struct task before = *state_task_at(engine->state, number);
+  if (count_requests(engine, &before, &kept) != STATUS_OK) return unreadable(answer);
   struct worker *holder = worker_of_task(engine, number);
   struct decide_env env = engine_env(engine);
-  status = decide_cancel(&before, &ticket->command, &env, &engine->list, &answer->fault);
+  status = decide_cancel(&before, &ticket->command, kept, &env, &engine->list, &answer->fault);
   if (status != STATUS_OK) return refuse(answer, status);
   answer->applied = before.cancel_requested_at == 0;
   answer->audit_id = audit_of_list(&engine->list);

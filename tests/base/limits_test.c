@@ -38,6 +38,8 @@ static void bounds_are_as_promised(void **state) {
       BOUND(queue_ids_max),
       BOUND(handlers_max),
       BOUND(attempts_max),
+      BOUND(attempt_evidence_max),
+      BOUND(cancel_requests_max),
       BOUND(priority_max),
       BOUND(delay_ms_max),
       BOUND(available_past_us_max),

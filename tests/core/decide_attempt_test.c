@@ -137,7 +137,8 @@ static void evidence_keeps_what_was_said(void **state) {
   command.as.finish.ref.epoch = 77;
   command.as.finish.report = world_report(OUTCOME_SUCCEEDED, false);
   world_prepare(&the_world);
-  decide_evidence(&the_world.task, &command, EVIDENCE_STALE_EPOCH, &the_world.env, &the_world.list);
+  assert_int_equal(decide_evidence(&the_world.task, &command, EVIDENCE_STALE_EPOCH, 0, &the_world.env, &the_world.list, NULL),
+                   STATUS_OK);
   assert_int_equal(the_world.list.count, 1);
   const struct event_evidence_recorded *evidence = &the_world.list.events[0].body.evidence_recorded;
   assert_true(id_equal(&evidence->evidence_id, &the_world.env.new_id));
@@ -152,6 +153,16 @@ static void evidence_keeps_what_was_said(void **state) {
   world_commit(&the_world);
   before.last_seq = the_world.task.last_seq;
   assert_memory_equal(&before, &the_world.task, sizeof before); /* nothing but the head of its history */
+}
+
+/* The bound is judged when a report comes; what is in the log is folded however much it is. */
+static void evidence_is_bounded(void **state) {
+  (void)state;
+  RUN("submit", "lease", "start", "finish UNKNOWN -> NEEDS_REVIEW 4~ RECONCILIATION_REQUIRED",
+      "evidence UNKNOWN kept=0 -> NEEDS_REVIEW 4~ {evidence.recorded@4}",
+      "evidence UNKNOWN kept=99 -> NEEDS_REVIEW 4~ {evidence.recorded@4}",
+      "evidence UNKNOWN kept=100 -> !STATE_CONFLICT /attempt_id", "evidence UNKNOWN kept=101 -> !STATE_CONFLICT /attempt_id");
+  for (int i = 0; i < 2 * attempt_evidence_max; i++) script_line(&the_world, "evidence UNKNOWN kept=0 -> NEEDS_REVIEW 4~");
 }
 
 static void the_earliest_bound_names_the_end(void **state) {
@@ -212,6 +223,7 @@ int main(void) {
       cmocka_unit_test(a_renewal_never_shortens),
       cmocka_unit_test(a_report_carries_what_was_said),
       cmocka_unit_test(evidence_keeps_what_was_said),
+      cmocka_unit_test(evidence_is_bounded),
       cmocka_unit_test(the_earliest_bound_names_the_end),
       cmocka_unit_test(an_expired_lease_near_the_deadline_cannot_be_retried),
   };

@@ -54,6 +54,12 @@ LIFE(a_second_request_applies_nothing, RUNNING_CANCELLED, "cancel rev=3 -> !STAT
      "finish UNKNOWN -> NEEDS_REVIEW 5~ RECONCILIATION_REQUIRED",
      "cancel -> NEEDS_REVIEW 5~ {task.cancel_requested@5 audit.recorded@5}")
 
+/* What the log holds of older requests is folded however much it is; one more is refused at the bound. */
+LIFE(requests_are_bounded, RUNNING_CANCELLED, "cancel kept=99 -> RUNNING 4 {task.cancel_requested@4 audit.recorded@4}",
+     "cancel kept=100 -> !STATE_CONFLICT", "cancel kept=101 -> !STATE_CONFLICT",
+     "finish UNKNOWN -> NEEDS_REVIEW 5~ RECONCILIATION_REQUIRED",
+     "cancel kept=99 -> NEEDS_REVIEW 5~ {task.cancel_requested@5 audit.recorded@5}", "cancel kept=100 -> !STATE_CONFLICT")
+
 LIFE(needs_review_records_it_and_the_review_decides, "submit", "lease", "start",
      "finish UNKNOWN -> NEEDS_REVIEW 4~ RECONCILIATION_REQUIRED", "cancel rev=5 -> !STATE_CONFLICT /expected_revision",
      "cancel rev=4 -> NEEDS_REVIEW 5~ {task.cancel_requested@5 audit.recorded@5}",
@@ -148,6 +154,7 @@ int main(void) {
       cmocka_unit_test(doubtful_fails_retryable),
       cmocka_unit_test(doubtful_succeeds),
       cmocka_unit_test(a_second_request_applies_nothing),
+      cmocka_unit_test(requests_are_bounded),
       cmocka_unit_test(needs_review_records_it_and_the_review_decides),
       cmocka_unit_test(terminal_refuses),
       cmocka_unit_test(the_request_is_on_record_once),

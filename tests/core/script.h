@@ -84,8 +84,8 @@ static inline enum status script_attempt(struct world *world, const char *line) 
   }
   command = script_attempt_command(world, COMMAND_FINISH, line);
   if (strncmp(line, "finish", 6) == 0) return decide_finish(task, &command, &world->env, &world->list, &world->fault);
-  decide_evidence(task, &command, EVIDENCE_LEASE_LOST, &world->env, &world->list);
-  return STATUS_OK;
+  uint32_t kept = (uint32_t)script_number(line, "kept=", 0);
+  return decide_evidence(task, &command, EVIDENCE_LEASE_LOST, kept, &world->env, &world->list, &world->fault);
 }
 
 static inline enum status script_person(struct world *world, const char *line) {
@@ -96,7 +96,8 @@ static inline enum status script_person(struct world *world, const char *line) {
   world_prepare(world);
   if (strncmp(line, "cancel", 6) == 0) {
     command.as.cancel = (struct cancel_command){.task_id = world->task.id, .reason = reason, .expected_revision = revision};
-    return decide_cancel(&world->task, &command, &world->env, &world->list, &world->fault);
+    uint32_t kept = (uint32_t)script_number(line, "kept=", 0);
+    return decide_cancel(&world->task, &command, kept, &world->env, &world->list, &world->fault);
   }
   if (strncmp(line, "review", 6) == 0) {
     command.kind = COMMAND_REVIEW;

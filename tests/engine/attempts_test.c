@@ -240,6 +240,53 @@ static void reports_without_authority_are_evidence(void **context) {
   assert_int_equal(world_do(world, &foreign).status, STATUS_NOT_FOUND);
 }
 
+/* Another message each time, so that none is a repeat. */
+static void an_attempt_keeps_so_many_reports(void **context) {
+  struct world *world = *context;
+  (void)submit(world, "k");
+  (void)world_hello(world, 1, 1);
+  const struct push *first = world_take(world, MAIL_ASSIGN, 1);
+  (void)act(world, COMMAND_START, first);
+  world_advance_ms(world, lease_ms_default);
+  struct command kept = world_finish(world, first, OUTCOME_UNKNOWN, false);
+  assert_true(world_do(world, &kept).as.worker.evidence);
+  for (int i = 1; i < attempt_evidence_max; i++) assert_true(finish(world, first, OUTCOME_UNKNOWN, false).as.worker.evidence);
+  uint64_t end = journal_last_seq(world->journal);
+  struct answer refused = finish(world, first, OUTCOME_UNKNOWN, false);
+  assert_int_equal(refused.status, STATUS_STATE_CONFLICT);
+  assert_string_equal(refused.fault.field, "/attempt_id");
+  assert_true(refused.as.worker.has_task && !refused.as.worker.evidence && refused.as.worker.task_state == TASK_NEEDS_REVIEW);
+  assert_int_equal(journal_last_seq(world->journal), end);
+  world_restart(world); /* the log alone knows how many there are */
+  end = journal_last_seq(world->journal);
+  assert_int_equal(finish(world, first, OUTCOME_UNKNOWN, false).status, STATUS_STATE_CONFLICT);
+  struct answer again = world_do(world, &kept);
+  assert_true(again.status == STATUS_OK && again.as.worker.deduplicated && again.as.worker.evidence);
+  assert_int_equal(journal_last_seq(world->journal), end);
+}
+
+/* The bound is the attempt's, not the task's. */
+static void another_attempt_has_its_own_reports(void **context) {
+  struct world *world = *context;
+  struct command task = world_submit(world, "k");
+  task.as.submit.recovery_safety = RECOVERY_IDEMPOTENT;
+  task.as.submit.max_attempts = 2;
+  world_identify(world, &task, "k");
+  assert_int_equal(world_do(world, &task).status, STATUS_OK);
+  (void)world_hello(world, 1, 1);
+  struct push first = *world_take(world, MAIL_ASSIGN, 1);
+  (void)act(world, COMMAND_START, &first);
+  world_advance_ms(world, lease_ms_default);
+  for (int i = 0; i < attempt_evidence_max; i++) assert_true(finish(world, &first, OUTCOME_UNKNOWN, false).as.worker.evidence);
+  world_advance_ms(world, 1000); /* the backoff */
+  struct push second = *world_take(world, MAIL_ASSIGN, 1);
+  assert_false(id_equal(&second.attempt_id, &first.attempt_id));
+  (void)act(world, COMMAND_START, &second);
+  world_advance_ms(world, lease_ms_default); /* too late for this one too */
+  assert_true(finish(world, &second, OUTCOME_UNKNOWN, false).as.worker.evidence);
+  assert_int_equal(finish(world, &first, OUTCOME_UNKNOWN, false).status, STATUS_STATE_CONFLICT);
+}
+
 static void a_report_needs_a_start_grant(void **context) {
   struct world *world = *context;
   (void)submit(world, "k");
@@ -408,6 +455,8 @@ int main(void) {
       ROW(repeats_of_start_and_finish),
       ROW(an_old_receipt_says_waiting_after_success),
       ROW(reports_without_authority_are_evidence),
+      ROW(an_attempt_keeps_so_many_reports),
+      ROW(another_attempt_has_its_own_reports),
       ROW(a_report_needs_a_start_grant),
       ROW(another_application_cannot_touch_an_attempt),
       ROW(a_worker_that_renews_never_loses_its_lease),

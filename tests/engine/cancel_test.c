@@ -2,6 +2,7 @@
 #include "engine/world.h"
 
 #include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "engine/internal.h"
@@ -204,6 +205,25 @@ static void cancelled_is_no_report_without_a_request(void **context) {
 }
 
 /* ---- repeats and second requests ---- */
+
+static void a_task_keeps_so_many_requests(void **context) {
+  struct world *world = *context;
+  struct push push;
+  char key[16];
+  struct id id = reach(world, TASK_RUNNING, false, &push);
+  for (int i = 0; i < cancel_requests_max; i++) {
+    (void)snprintf(key, sizeof key, "k%d", i);
+    struct answer answer = cancel(world, &id, key);
+    assert_true(answer.status == STATUS_OK && answer.applied == (i == 0));
+  }
+  for (int round = 0; round < 2; round++) {
+    uint64_t end = journal_last_seq(world->journal);
+    assert_int_equal(cancel(world, &id, "one more").status, STATUS_STATE_CONFLICT);
+    assert_true(cancel(world, &id, key).deduplicated);
+    assert_int_equal(journal_last_seq(world->journal), end);
+    world_restart(world);
+  }
+}
 
 static void a_second_cancel_applies_nothing(void **context) {
   (void)context;
@@ -411,6 +431,7 @@ int main(void) {
       cmocka_unit_test(the_report_decides_about_a_running_task),
       ROW(cancelled_is_no_report_without_a_request),
       cmocka_unit_test(a_second_cancel_applies_nothing),
+      ROW(a_task_keeps_so_many_requests),
       ROW(a_repeat_of_an_ending_cancel_shows_the_end),
       ROW(refused_where_it_does_not_belong),
       cmocka_unit_test(races_with_the_worker),

@@ -34,6 +34,7 @@ struct model_task {
   enum task_state state;
   uint64_t revision, epoch, last_seq;
   uint32_t attempt_count;
+  uint8_t cancels; /* requests that are kept */
   bool uncertain, retried, has_result, has_error;
   int64_t created_at, updated_at, available_at, start_deadline_at, deadline_at, completed_at, cancel_requested_at;
   /* the attempt that holds it; id zero: none */
@@ -47,7 +48,8 @@ struct model_task {
 struct model_attempt {
   struct id id;
   uint8_t application;
-  uint32_t report; /* number of the receipt of its applied report; 0: none */
+  uint32_t report;  /* number of the receipt of its applied report; 0: none */
+  uint8_t evidence; /* reports without authority that are kept */
 };
 
 struct model_receipt {

@@ -119,8 +119,14 @@ static void fill_error(const struct request *request, struct bytes *code, struct
   *details = text_details(request->text);
 }
 
-static void take_evidence(struct model *model, struct model_task *task, const struct request *request,
-                          enum evidence_reason reason, struct expected *expected) {
+static void take_evidence(struct model *model, struct model_task *task, struct model_attempt *attempt,
+                          const struct request *request, enum evidence_reason reason, struct expected *expected) {
+  if (attempt->evidence == attempt_evidence_max) {
+    expected->status = STATUS_STATE_CONFLICT;
+    show(model, task, request, expected);
+    return;
+  }
+  attempt->evidence++;
   const struct event *have = model_foresee_task(model, EVENT_evidence_recorded, task, task->revision);
   struct event_evidence_recorded *want = &model->want.event.body.evidence_recorded;
   want->evidence_id = have->body.evidence_recorded.evidence_id;
@@ -147,7 +153,7 @@ static struct model_attempt *attempt_of(struct model *model, const struct model_
 /* A report that has no authority. */
 static void take_late_report(struct model *model, struct model_task *task, const struct request *request,
                              struct expected *expected) {
-  const struct model_attempt *attempt = attempt_of(model, task, &request->attempt_id);
+  struct model_attempt *attempt = attempt_of(model, task, &request->attempt_id);
   if (attempt == NULL || attempt->application != who_application(request->who)) {
     expected->status = STATUS_NOT_FOUND;
     return;
@@ -155,13 +161,13 @@ static void take_late_report(struct model *model, struct model_task *task, const
   if (attempt->report != 0) {
     const struct model_receipt *first = &model->receipts[attempt->report];
     if (request_means_the_same(&first->request, request)) repeat(model, task, request, first, expected);
-    else take_evidence(model, task, request, EVIDENCE_CONFLICTING_REPORT, expected);
+    else take_evidence(model, task, attempt, request, EVIDENCE_CONFLICTING_REPORT, expected);
     return;
   }
   enum evidence_reason reason = EVIDENCE_LEASE_LOST;
   if (model_is_over(task->state)) reason = EVIDENCE_TASK_ENDED;
   else if (request->epoch < task->epoch) reason = EVIDENCE_STALE_EPOCH;
-  take_evidence(model, task, request, reason, expected);
+  take_evidence(model, task, attempt, request, reason, expected);
 }
 
 static enum happening happening_of(const struct request *request) {

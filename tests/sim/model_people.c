@@ -165,6 +165,11 @@ void model_cancel(struct model *model, const struct request *request, struct exp
     expected->status = STATUS_STATE_CONFLICT;
     return;
   }
+  if (task->cancels == cancel_requests_max) {
+    expected->status = STATUS_STATE_CONFLICT;
+    return;
+  }
+  task->cancels++;
   enum task_state before = task->state;
   uint64_t revision = task->revision;
   struct model_session *holder = model_holder(model, task);

@@ -180,7 +180,8 @@ static inline void do_evidence(struct log *log, const struct id *attempt_id, uin
   command.as.finish.ref.epoch = epoch;
   struct decide_env env = env_of(log);
   struct event_list list = {.count = 0};
-  decide_evidence(&log->task, &command, reason, &env, &list);
+  struct fault fault;
+  assert_int_equal(decide_evidence(&log->task, &command, reason, 0, &env, &list, &fault), STATUS_OK);
   log_append_list(log, &list);
 }
 
@@ -210,7 +211,7 @@ static inline void do_cancel(struct log *log) {
   struct decide_env env = env_of(log);
   struct event_list list = {.count = 0};
   struct fault fault;
-  assert_int_equal(decide_cancel(&log->task, &command, &env, &list, &fault), STATUS_OK);
+  assert_int_equal(decide_cancel(&log->task, &command, 0, &env, &list, &fault), STATUS_OK);
   log_append_list(log, &list);
 }
 
