@@ -73,6 +73,29 @@ static void every_mode_gives_an_object(void **state) {
   }
 }
 
+/* Nothing is submitted, and those who are connected stay so. */
+static void idle_tells_what_a_second_costs(void **state) {
+  char out[4096];
+  (void)state;
+  assert_int_equal(run("idle --seconds 0.5 --idle-workers 30 --feed-readers 2 -o jsonl", out, sizeof out), 0);
+  struct bytes object = bytes_of(out, strlen(out) - 1);
+  assert_true(bytes_equal_text(scan_text(object, "mode"), "idle"));
+  assert_true(number(object, "idle_workers") == 30 && number(object, "feed_readers") == 2);
+  assert_true(number(object, "seconds") >= 0.5 && number(object, "server_cpu_us_per_s") > 0);
+  assert_null(scan_member(object, "tasks").data);
+}
+
+static void readers_of_the_feed_are_told(void **state) {
+  char out[4096];
+  (void)state;
+  assert_int_equal(run("paced --tasks 30 --rate 30 --workers 2 --idle-workers 5 --feed-readers 3 -o jsonl", out, sizeof out),
+                   0);
+  struct bytes object = bytes_of(out, strlen(out) - 1);
+  assert_true(number(object, "feed_readers") == 3 && number(object, "idle_workers") == 5);
+  /* Five events a life and that of the queue, to each; how many come before the end is a matter of time. */
+  assert_true(number(object, "feed_events") > 0 && number(object, "feed_events") <= 3 * (30 * 5 + 1));
+}
+
 /* The last batch is a whole one. */
 static void batches_are_whole(void **state) {
   char out[4096];
@@ -170,6 +193,11 @@ static void misuse_is_refused(void **state) {
       "batch --workers 1",
       "grow --url http://127.0.0.1:1",
       "grow --seconds 1",
+      "grow --idle-workers 1",
+      "restart --feed-readers 1",
+      "submit --feed-readers 1001",
+      "idle --tasks 5",
+      "idle --workers 1",
   };
   (void)state;
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -189,10 +217,16 @@ static void a_server_that_is_not_there_is_said(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(every_mode_gives_an_object), cmocka_unit_test(batches_are_whole),
-      cmocka_unit_test(growth_is_told_by_steps),    cmocka_unit_test(compares_with_an_earlier_result),
-      cmocka_unit_test(paced_keeps_its_rate),       cmocka_unit_test(text_is_for_people),
-      cmocka_unit_test(misuse_is_refused),          cmocka_unit_test(a_server_that_is_not_there_is_said),
+      cmocka_unit_test(every_mode_gives_an_object),
+      cmocka_unit_test(batches_are_whole),
+      cmocka_unit_test(idle_tells_what_a_second_costs),
+      cmocka_unit_test(readers_of_the_feed_are_told),
+      cmocka_unit_test(growth_is_told_by_steps),
+      cmocka_unit_test(compares_with_an_earlier_result),
+      cmocka_unit_test(paced_keeps_its_rate),
+      cmocka_unit_test(text_is_for_people),
+      cmocka_unit_test(misuse_is_refused),
+      cmocka_unit_test(a_server_that_is_not_there_is_said),
   };
   return cmocka_run_group_tests_name("bench", tests, NULL, NULL);
 }

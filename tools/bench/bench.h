@@ -1,5 +1,5 @@
-/* The parts of orbit-bench: what is asked for (options), who makes load (producer, crew), what came of it (result). A mode puts
- * them together; a new mode is a function in the table of main.c. */
+/* The parts of orbit-bench: what is asked for (options), who makes load (producer, crew, bystanders), what came of it (result).
+ * A mode puts them together; a new mode is a function in the table of main.c. */
 #ifndef ORBIT_TOOLS_BENCH_H
 #define ORBIT_TOOLS_BENCH_H
 
@@ -20,6 +20,7 @@ struct bench_options {
   unsigned payload_bytes;
   unsigned batch; /* tasks a request; 0: one, by the route for one */
   unsigned workers, capacity;
+  unsigned idle_workers, feed_readers; /* beside the load */
   double rate;     /* submissions per second, whether or not the answers keep up; 0: the next when one is answered */
   double seconds;  /* of submitting; 0: no limit but tasks */
   const char *url; /* NULL: a server of its own */
@@ -135,6 +136,21 @@ void crew_init(struct crew *crew, struct run *run, unsigned workers, unsigned ca
 bool crew_connect(struct crew *crew);
 void crew_clear(struct crew *crew);
 
+/* ---- bystanders: workers that nothing is for, and readers that follow the feed as streams ---- */
+
+struct bystanders {
+  struct run *run;
+  struct idle_worker *workers;
+  struct reader *readers;
+  unsigned worker_count, welcome, reader_count, reading;
+  uint64_t events; /* that came to readers */
+};
+
+void bystanders_start(struct bystanders *all, struct run *run);
+/* Every worker is welcome, and every reader has the beginning of its answer. */
+bool bystanders_are_there(const struct bystanders *all);
+void bystanders_clear(struct bystanders *all);
+
 /* ---- what came of it ---- */
 
 struct result {
@@ -143,8 +159,9 @@ struct result {
   double seconds;
   const struct histogram *submit, *life, *other;
   uint64_t other_requests; /* of mode mixed */
+  uint64_t feed_events;    /* that came to readers of the feed */
   /* Negative: not known. */
-  double server_cpu_us_per_task, syncs_per_task, disk_bytes_per_task, rss_bytes;
+  double server_cpu_us_per_task, server_cpu_us_per_s, syncs_per_task, disk_bytes_per_task, rss_bytes;
   uint64_t history; /* of mode grow: tasks so far; else 0 */
   bool restarted;   /* the rest is of mode restart */
   uint64_t replay_events;
@@ -159,10 +176,12 @@ void run_to_end(struct run *run, struct producer *producer, const struct crew *c
 /* Runs producer and crew (NULL: none) until all is done, and fills in the result but for what the log tells. pid 0: not ours.
  */
 void measure(struct run *run, struct producer *producer, struct crew *crew, pid_t pid, struct result *ret_result);
+/* Submits nothing for so many seconds: what the server spends on those who are connected. */
+void measure_idle(struct run *run, double seconds, pid_t pid, struct result *ret_result);
 
 /* A mode: exit code. */
 typedef int bench_mode(const struct bench_options *options);
-bench_mode mode_load, mode_mixed, mode_restart, mode_grow;
+bench_mode mode_load, mode_mixed, mode_restart, mode_grow, mode_idle;
 
 /* "orbit-bench: …" on stderr; returns code. */
 int bench_say(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));

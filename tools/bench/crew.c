@@ -30,8 +30,9 @@ static void send_message(struct worker *worker, unsigned slot_index, enum phase 
 }
 
 static void keep_text(struct bytes text, char *out, size_t size) {
-  (void)snprintf(out, size, "%.*s", (int)(text.size < size ? text.size : size - 1),
-                 text.data != NULL ? (const char *)text.data : "");
+  size_t length = text.size < size ? text.size : size - 1;
+  if (length > 0) memcpy(out, text.data, length);
+  out[length] = '\0';
 }
 
 /* The number in the payload, when the task is of this run. */

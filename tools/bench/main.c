@@ -21,21 +21,24 @@ static const struct mode_row {
   uint64_t tasks;
   unsigned workers;
   double rate;
-  bool takes_workers, takes_rate, takes_url, takes_batch;
+  bool takes_workers, takes_rate, takes_url, takes_batch, takes_bystanders;
 } modes[] = {
-    {"submit", mode_load, "submissions alone, every answer awaited", 64, 20000, 0, 0, false, false, true, false},
+    {"submit", mode_load, "submissions alone, every answer awaited", 64, 20000, 0, 0, false, false, true, false, true},
     {"batch", mode_load, "submissions of many tasks a request; the last batch is a whole one", 4, 100000, 0, 0, false, false,
-     true, true},
-    {"lifecycle", mode_load, "submissions, and workers that start and finish them", 64, 20000, 64, 0, true, false, true, false},
+     true, true, true},
+    {"lifecycle", mode_load, "submissions, and workers that start and finish them", 64, 20000, 64, 0, true, false, true, false,
+     true},
     {"paced", mode_load, "lifecycle at a fixed rate: latency counts from when a submission was due", 64, 5000, 64, 1000, true,
-     true, true, false},
+     true, true, false, true},
     {"mixed", mode_mixed, "submissions with reads, lists, repeats and cancels beside", 64, 20000, 0, 0, false, false, true,
-     false},
+     false, true},
+    {"idle", mode_idle, "no submissions: what the server spends on those who are connected (1000 idle workers)", 0, 0, 0, 0,
+     false, false, true, false, true},
     {"grow", mode_grow, "lifecycle on and on: what a life costs at 1,000, 10,000, 100,000 … tasks of history", 64, 1000000, 4,
-     0, true, false, false, false},
+     0, true, false, false, false, false},
     {"restart", mode_restart,
      "fill, kill -9, start again: until ready, and until a waiting worker holds a task (with --workers: after whole lives)",
-     256, 100000, 0, 0, true, false, false, false},
+     256, 100000, 0, 0, true, false, false, false, false},
 };
 enum { against_bytes_max = 64 * 1024 * 1024 };
 enum { mode_count = sizeof modes / sizeof modes[0] };
@@ -71,6 +74,8 @@ enum {
   key_url,
   key_checkpoint,
   key_against,
+  key_idle_workers,
+  key_feed_readers,
   key_credentials
 };
 
@@ -82,8 +87,10 @@ static const struct argp_option option_rows[] = {
     {"batch", key_batch, "N", 0, "batch: tasks a request, 1 to 1000 (100)", 0},
     {"workers", key_workers, "N", 0, "worker connections (64)", 0},
     {"capacity", key_capacity, "N", 0, "attempts that a worker holds at once (1)", 0},
+    {"idle-workers", key_idle_workers, "N", 0, "workers beside the load that nothing is for (idle: 1000)", 0},
+    {"feed-readers", key_feed_readers, "N", 0, "readers beside the load that follow the feed as streams", 0},
     {"rate", key_rate, "PER_S", 0, "paced: submissions per second (1000)", 0},
-    {"seconds", key_seconds, "N", 0, "submit for so long", 0},
+    {"seconds", key_seconds, "N", 0, "submit for so long (idle: 10)", 0},
     {"url", key_url, "URL", 0,
      "a server that runs already; without it one is started on a fresh directory below $TMPDIR or /var/tmp, on a disk", 0},
     {"checkpoint", key_checkpoint, NULL, 0, "restart: from the checkpoint; without it the whole log is folded", 0},
@@ -126,6 +133,15 @@ static void read_against(struct argp_state *state, const char *path, struct buff
   if (out->failed) argp_failure(state, exit_cannot_run, 0, "--against: %s is too large", path);
 }
 
+static void settle_idle(struct argp_state *state, struct parsing *parsing) {
+  static const int others[] = {key_inflight, key_tasks, key_payload};
+  struct bench_options *options = parsing->options;
+  for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+    if (parsing->given[others[i] - key_first]) argp_error(state, "idle submits nothing: no --inflight, --tasks, --payload");
+  if (!parsing->given[key_idle_workers - key_first]) options->idle_workers = 1000;
+  if (!parsing->given[key_seconds - key_first]) options->seconds = 10;
+}
+
 /* What the mode does not take is refused; what was not said comes from its row. */
 static void settle(struct argp_state *state, struct parsing *parsing) {
   struct bench_options *options = parsing->options;
@@ -149,6 +165,9 @@ static void settle(struct argp_state *state, struct parsing *parsing) {
   if (!given[key_tasks - key_first]) options->tasks = options->seconds > 0 ? 0 : mode->tasks;
   if (!given[key_workers - key_first]) options->workers = mode->workers;
   if (!given[key_rate - key_first]) options->rate = mode->rate;
+  if (!mode->takes_bystanders && (given[key_idle_workers - key_first] || given[key_feed_readers - key_first]))
+    argp_error(state, "%s has none beside the load: no --idle-workers, no --feed-readers", mode->name);
+  if (mode->run == mode_idle) settle_idle(state, parsing);
   if (mode->run == mode_grow && !given[key_capacity - key_first]) options->capacity = 16;
   if (mode->run == mode_grow && options->tasks == 0) argp_error(state, "grow goes on to --tasks: it takes no --seconds");
 }
@@ -172,6 +191,12 @@ static error_t take_option(int key, char *argument, struct argp_state *state) {
       break;
     case key_workers:
       options->workers = (unsigned)parse_count(state, "workers", argument, 1, 4000);
+      break;
+    case key_idle_workers:
+      options->idle_workers = (unsigned)parse_count(state, "idle-workers", argument, 0, 4000);
+      break;
+    case key_feed_readers:
+      options->feed_readers = (unsigned)parse_count(state, "feed-readers", argument, 0, 1000);
       break;
     case key_capacity:
       options->capacity = (unsigned)parse_count(state, "capacity", argument, 1, 1000);

@@ -1,4 +1,4 @@
-/* Owns the modes: submit, lifecycle and paced on one path, and restart. */
+/* Owns the modes: submit, lifecycle and paced on one path, grow, idle and restart. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -81,6 +81,28 @@ int mode_mixed(const struct bench_options *options) {
   struct bench_options mixed = *options;
   mixed.mixed = true;
   return mode_load(&mixed);
+}
+
+/* ---- idle ---- */
+
+int mode_idle(const struct bench_options *options) {
+  static struct run run;
+  struct target target = {.own = false};
+  struct result result;
+  struct fault fault = {0};
+  enum status status = target_open(&target, options, &fault);
+  int code = exit_cannot_run;
+  if (status == STATUS_OK) {
+    run_init(&run, options, &target.access);
+    measure_idle(&run, options->seconds, target.server.pid, &result);
+    if (run.fault.status == STATUS_OK) status = target_close(&target, &result, &fault);
+    code = end(&run, &result, status, &fault);
+    run_clear(&run);
+  } else {
+    code = bench_say(exit_cannot_run, "%s", fault.message);
+  }
+  target_clear(&target);
+  return code;
 }
 
 /* ---- grow ---- */

@@ -15,6 +15,7 @@ void result_init(struct result *ret_result, const struct run *run) {
                                 .life = &run->life,
                                 .other = &run->other,
                                 .server_cpu_us_per_task = unknown,
+                                .server_cpu_us_per_s = unknown,
                                 .syncs_per_task = unknown,
                                 .disk_bytes_per_task = unknown,
                                 .rss_bytes = unknown};
@@ -47,13 +48,18 @@ static double per_second(uint64_t count, double seconds) { return seconds > 0 ? 
 
 static void add_load(struct rows *rows, const struct result *result) {
   const struct bench_options *options = result->options;
-  add(rows, (struct row){"inflight", "submissions in flight", options->inflight, 0, true});
+  if (options->inflight != 0) add(rows, (struct row){"inflight", "submissions in flight", options->inflight, 0, true});
   if (options->batch != 0) add(rows, (struct row){"batch", "tasks a request (latency: of requests)", options->batch, 0, true});
   if (options->workers != 0) {
     add(rows, (struct row){"workers", "workers", options->workers, 0, true});
     add(rows, (struct row){"capacity", "capacity of each", options->capacity, 0, true});
   }
-  add(rows, (struct row){"payload", "bytes of a payload", options->payload_bytes, 0, true});
+  bool idle = options->inflight == 0;
+  if (options->idle_workers != 0 || idle)
+    add(rows, (struct row){"idle_workers", "idle workers", options->idle_workers, 0, true});
+  if (options->feed_readers != 0 || idle)
+    add(rows, (struct row){"feed_readers", "readers of the feed", options->feed_readers, 0, true});
+  if (!idle) add(rows, (struct row){"payload", "bytes of a payload", options->payload_bytes, 0, true});
   if (options->rate > 0) add(rows, (struct row){"rate", "asked for per second", options->rate, 1, true});
   if (result->history != 0) add(rows, (struct row){"history", "tasks of history", (double)result->history, 0, true});
 }
@@ -70,6 +76,18 @@ static void add_costs(struct rows *rows, const struct result *result) {
   add(rows, (struct row){"syncs_per_task", "syncs (commits) per task", result->syncs_per_task, 4, false});
   add(rows, (struct row){"disk_bytes_per_task", "log bytes in use per task", result->disk_bytes_per_task, 1, false});
   add(rows, (struct row){"rss_bytes", "server resident bytes", result->rss_bytes, 0, false});
+}
+
+static void add_idle(struct rows *rows, const struct result *result) {
+  add(rows, (struct row){"seconds", "seconds", result->seconds, 3, false});
+  add(rows, (struct row){"server_cpu_us_per_s", "server CPU per second, us", result->server_cpu_us_per_s, 1, false});
+  add(rows, (struct row){"rss_bytes", "server resident bytes", result->rss_bytes, 0, false});
+}
+
+static void add_readers(struct rows *rows, const struct result *result) {
+  add(rows, (struct row){"feed_events", "events that came to readers", (double)result->feed_events, 0, false});
+  add(rows,
+      (struct row){"feed_events_per_s", "of them per second", per_second(result->feed_events, result->seconds), 1, false});
 }
 
 static void add_mixed(struct rows *rows, const struct result *result) {
@@ -167,7 +185,9 @@ void result_print(const struct result *result) {
   const struct bench_options *options = result->options;
   struct rows rows = {.count = 0};
   add_load(&rows, result);
-  add_costs(&rows, result);
+  if (options->inflight != 0) add_costs(&rows, result);
+  else add_idle(&rows, result);
+  if (options->feed_readers != 0) add_readers(&rows, result);
   if (options->mixed) add_mixed(&rows, result);
   if (result->restarted) add_restart(&rows, result);
   struct bytes earlier = find_earlier(buffer_bytes(&options->against), options->mode, &rows);

@@ -70,9 +70,33 @@ void run_to_end(struct run *run, struct producer *producer, const struct crew *c
   }
 }
 
+static void wait_for_bystanders(struct run *run, struct bystanders *bystanders) {
+  bystanders_start(bystanders, run);
+  while (!bystanders_are_there(bystanders) && run_goes_on(run)) loop_turn(&run->loop, loop_now_ns() + turn_ns_max);
+}
+
+void measure_idle(struct run *run, double seconds, pid_t pid, struct result *ret_result) {
+  struct bystanders bystanders;
+  wait_for_bystanders(run, &bystanders);
+  struct usage before = usage_read(pid);
+  int64_t started_ns = loop_now_ns(), end_ns = started_ns + (int64_t)(seconds * 1e9);
+  for (int64_t now_ns = started_ns; now_ns < end_ns && run_goes_on(run); now_ns = run->progress_ns = loop_now_ns())
+    loop_turn(&run->loop, end_ns - now_ns < turn_ns_max ? end_ns : now_ns + turn_ns_max);
+  struct usage after = usage_read(pid);
+  result_init(ret_result, run);
+  ret_result->seconds = (double)(loop_now_ns() - started_ns) / 1e9;
+  ret_result->feed_events = bystanders.events;
+  bystanders_clear(&bystanders);
+  if (pid == 0) return;
+  ret_result->server_cpu_us_per_s = (after.cpu_us - before.cpu_us) / ret_result->seconds;
+  ret_result->rss_bytes = (double)after.rss_bytes;
+}
+
 void measure(struct run *run, struct producer *producer, struct crew *crew, pid_t pid, struct result *ret_result) {
   while (crew != NULL && crew->welcome < crew->count && run_goes_on(run)) loop_turn(&run->loop, loop_now_ns() + turn_ns_max);
   struct mixer mixer = {.lines = NULL};
+  struct bystanders bystanders;
+  wait_for_bystanders(run, &bystanders);
   struct usage before = usage_read(pid);
   int64_t started_ns = loop_now_ns();
   run->progress_ns = started_ns;
@@ -87,6 +111,8 @@ void measure(struct run *run, struct producer *producer, struct crew *crew, pid_
   ret_result->seconds = (double)(loop_now_ns() - started_ns) / 1e9;
   ret_result->tasks = run->accepted;
   ret_result->other_requests = mixer.done;
+  ret_result->feed_events = bystanders.events;
+  bystanders_clear(&bystanders);
   if (pid == 0 || run->accepted == 0) return;
   ret_result->server_cpu_us_per_task = (after.cpu_us - before.cpu_us) / (double)run->accepted;
   ret_result->rss_bytes = (double)after.rss_bytes;

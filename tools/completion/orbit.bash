@@ -111,13 +111,13 @@ _orbit_replay() {
 }
 
 _orbit_bench() {
-  local valued="--inflight --tasks --seconds --payload --batch --workers --capacity --rate --url --against --credentials -o --output"
+  local valued="--inflight --tasks --seconds --payload --batch --workers --capacity --idle-workers --feed-readers --rate --url --against --credentials -o --output"
   _orbit_look
   _orbit_plain "$valued"
   _orbit_value "text jsonl" && return
   [[ " $valued " != *" $_orbit_option "* || -z $_orbit_option ]] || return
   if [[ ${#_orbit_words[@]} -eq 0 && $_orbit_cur != -* ]]; then
-    _orbit_offer "submit batch lifecycle paced mixed grow restart"
+    _orbit_offer "submit batch lifecycle paced mixed idle grow restart"
   else
     _orbit_offer "$valued --checkpoint $_orbit_common"
   fi

@@ -3,27 +3,44 @@
 
 #include <string.h>
 
-/* One behind the closing quote of the string that opens at `at`. */
+/* One behind the closing quote of the string that opens at `at`. A quote is the string's own unless an odd number of
+ * backslashes stands before it. */
 static size_t string_end(struct bytes text, size_t at) {
-  for (at++; at < text.size && text.data[at] != '"'; at++)
-    if (text.data[at] == '\\') at++;
-  return at < text.size ? at + 1 : text.size;
+  size_t start = at + 1;
+  while (start < text.size) {
+    const uint8_t *quote = memchr(text.data + start, '"', text.size - start);
+    if (quote == NULL) return text.size;
+    size_t end = (size_t)(quote - text.data), before = end;
+    while (before > at + 1 && text.data[before - 1] == '\\') before--;
+    if ((end - before) % 2 == 0) return end + 1;
+    start = end + 1;
+  }
+  return text.size;
 }
+
+/* What a character means for where a value ends. */
+enum { plain = 0, quoting, opening, closing, dividing };
+static const uint8_t meanings[256] = {
+    ['"'] = quoting, ['{'] = opening, ['['] = opening, ['}'] = closing, [']'] = closing, [','] = dividing};
 
 /* One behind the value that begins at `at`. */
 static size_t value_end(struct bytes text, size_t at) {
   unsigned depth = 0;
   while (at < text.size) {
-    uint8_t c = text.data[at];
-    if (c == '"') {
+    uint8_t meaning = meanings[text.data[at]];
+    if (meaning == plain) {
+      at++;
+      continue;
+    }
+    if (meaning == quoting) {
       at = string_end(text, at);
       if (depth == 0) return at;
       continue;
     }
-    if ((c == ',' || c == '}' || c == ']') && depth == 0) return at;
-    if (c == '{' || c == '[') depth++;
+    if (depth == 0 && meaning != opening) return at;
+    if (meaning == opening) depth++;
     at++;
-    if ((c == '}' || c == ']') && --depth == 0) return at;
+    if (meaning == closing && --depth == 0) return at;
   }
   return at;
 }
