@@ -28,6 +28,12 @@ void apply_credential(struct credential *credential, const struct event *event);
 /* name_hash is the container's business (EVENT_subscription_created). */
 void apply_subscription(struct subscription *subscription, const struct event *event);
 
+/* As this write left the object, without what is live: told from the write and the present object alone, so that no answer
+ * needs all of a long history. */
+struct application application_as_written(const struct application *present, const struct event *write);
+struct credential credential_as_written(const struct credential *present, const struct event *write); /* queue_ids is NULL */
+struct subscription subscription_as_written(const struct subscription *present, const struct event *write);
+
 /* As can_apply_task, for the schedule's own events; revision is 0 before schedule.created. Whether the task of
  * schedule.triggered is there is the container's to judge. */
 bool can_apply_schedule(const struct schedule *schedule, const struct event *event, const char **ret_reason);

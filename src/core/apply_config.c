@@ -134,3 +134,31 @@ void apply_subscription(struct subscription *subscription, const struct event *e
   }
   subscription->revision = event->common.revision;
 }
+
+/* ---- as written ---- */
+
+/* Each of its writes holds the whole configuration. */
+struct application application_as_written(const struct application *present, const struct event *write) {
+  struct application as_written = {.id = present->id, .namespace_id = present->namespace_id};
+  apply_application(&as_written, write);
+  return as_written;
+}
+
+/* All but its token, and whether it was revoked, is said once for all; and what was revoked stays so. */
+struct credential credential_as_written(const struct credential *present, const struct event *write) {
+  struct credential as_written = *present;
+  as_written.queue_ids = NULL;
+  as_written.revoked = write->type == EVENT_credential_revoked;
+  as_written.revision = write->common.revision;
+  return as_written;
+}
+
+/* Its filter is said once for all; nothing moves one that was deleted. */
+struct subscription subscription_as_written(const struct subscription *present, const struct event *write) {
+  struct subscription as_written = *present;
+  as_written.deleted = false;
+  if (write->type == EVENT_subscription_created) as_written.position = write->body.subscription_created.position;
+  else apply_subscription(&as_written, write);
+  as_written.revision = write->common.revision;
+  return as_written;
+}

@@ -1,5 +1,6 @@
 /* Owns administration: namespaces, applications, queues, credentials; and the lists and reads of them. */
 #include "base/guard.h"
+#include "core/apply.h"
 #include "engine/internal.h"
 
 static enum status unreadable(struct answer *answer) {
@@ -77,37 +78,52 @@ static struct application configured_application(const struct application *appli
 
 /* ---- repeats ---- */
 
+static struct application repeat_application(struct engine *engine, const struct event *write) {
+  const struct application *present = state_application(engine->state, &write->stream);
+  must(present != NULL); /* it was written */
+  return application_as_written(present, write);
+}
+
+static struct credential repeat_credential(struct engine *engine, const struct event *write) {
+  const struct credential *present = state_credential(engine->state, &write->stream);
+  must(present != NULL);
+  return credential_as_written(present, write);
+}
+
 static enum status repeat_namespace(struct engine *engine, uint64_t seq, struct namespace_made *made) {
   struct record_source source = engine_source(engine);
-  struct event event;
-  enum status status = history_event(engine->history, source, seq, &event);
-  if (status != STATUS_OK) return status;
-  made->id = event.stream;
-  made->created_seq = seq;
+  struct event namespace, application, credential;
+  enum status status = history_event(engine->history, source, seq, &namespace);
   /* each event of the operation is followed by its audit record */
-  status = history_application_at(engine->history, source, seq + 2, &made->application);
-  return status == STATUS_OK ? history_credential_at(engine->history, source, seq + 4, &made->credential) : status;
+  if (status == STATUS_OK) status = history_event(engine->history, source, seq + 2, &application);
+  if (status == STATUS_OK) status = history_event(engine->history, source, seq + 4, &credential);
+  if (status != STATUS_OK) return status;
+  if (application.type != EVENT_application_created || credential.type != EVENT_credential_created) return STATUS_CORRUPT;
+  *made = (struct namespace_made){.id = namespace.stream,
+                                  .created_seq = seq,
+                                  .application = repeat_application(engine, &application),
+                                  .credential = repeat_credential(engine, &credential)};
+  return STATUS_OK;
 }
 
 static enum status repeat(struct engine *engine, struct ticket *ticket, const struct event *event) {
   struct answer *answer = &ticket->answer;
-  struct record_source source = engine_source(engine);
-  enum status status;
+  enum status status = STATUS_OK;
   switch (event->type) {
     case EVENT_namespace_created:
       status = repeat_namespace(engine, event->seq, &answer->as.namespace_made);
       break;
     case EVENT_application_created:
     case EVENT_application_changed:
-      status = history_application_at(engine->history, source, event->seq, &answer->as.application);
+      answer->as.application = repeat_application(engine, event);
       break;
     case EVENT_credential_created:
     case EVENT_credential_rotated:
     case EVENT_credential_revoked:
-      status = history_credential_at(engine->history, source, event->seq, &answer->as.credential);
+      answer->as.credential = repeat_credential(engine, event);
       break;
     default:
-      status = history_queue_at(engine->history, source, event->seq, &answer->as.queue);
+      status = history_queue_at(engine->history, engine_source(engine), event->seq, &answer->as.queue);
       break;
   }
   if (status != STATUS_OK) return unreadable(answer);

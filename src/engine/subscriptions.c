@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/guard.h"
+#include "core/apply.h"
 #include "engine/internal.h"
 
 static enum status not_found(struct answer *answer, const struct id *id) {
@@ -29,9 +30,9 @@ static enum status take_up(struct engine *engine, struct ticket *ticket) {
   struct event event;
   enum status status = command_receipt(engine, &ticket->command, &event, &answer->fault);
   if (status != STATUS_OK) return status == STATUS_END ? STATUS_END : refuse(answer, status);
-  status = history_subscription_at(engine->history, engine_source(engine), event.seq, &answer->as.subscription);
-  if (status != STATUS_OK)
-    return refuse(answer, fault_set(&answer->fault, STATUS_INTERNAL, NULL, "a receipt could not be read from the log"));
+  const struct subscription *present = state_subscription(engine->state, &event.stream);
+  must(present != NULL); /* its write carries the receipt */
+  answer->as.subscription = subscription_as_written(present, &event);
   answer->deduplicated = true;
   return STATUS_OK;
 }

@@ -36,14 +36,9 @@ enum status history_chain(struct history *history, struct record_source source, 
  * handler) are 0. NOT_FOUND: seq is no event of a task. CORRUPT, NO_MEMORY. */
 enum status history_task_at(struct history *history, struct record_source source, uint64_t seq, struct task *ret_task);
 
-/* The same for the other objects: as configured then; counts and all that is live are 0. queue_ids of a credential is NULL. */
+/* The same for a queue: as configured then; counts and all that is live are 0. Costs a walk over all that was ever done to it;
+ * of the other objects core/apply.h tells the same from one event. */
 enum status history_queue_at(struct history *history, struct record_source source, uint64_t seq, struct queue *ret_queue);
-enum status history_application_at(struct history *history, struct record_source source, uint64_t seq,
-                                   struct application *ret_application);
-enum status history_credential_at(struct history *history, struct record_source source, uint64_t seq,
-                                  struct credential *ret_credential);
-enum status history_subscription_at(struct history *history, struct record_source source, uint64_t seq,
-                                    struct subscription *ret_subscription);
 
 /* The snapshot with its texts. Spans live as long as the source's records. CORRUPT. */
 enum status history_document(struct history *history, struct record_source source, const struct task *task,

@@ -344,7 +344,15 @@ static void a_namespace_comes_whole(void **context) {
   world_restart(world);
   struct answer again = do_as(world, create, "n");
   assert_true(again.deduplicated && !again.created);
-  assert_memory_equal(&again.as.namespace_made, space, sizeof *space);
+  const struct namespace_made *told = &again.as.namespace_made;
+  assert_true(id_equal(&told->id, &space->id) && told->created_seq == space->created_seq);
+  assert_true(id_equal(&told->application.id, &space->application.id) &&
+              id_equal(&told->application.namespace_id, &space->id) && !told->application.disabled);
+  assert_true(told->application.revision == 1 && told->application.config_seq == space->application.config_seq);
+  assert_true(id_equal(&told->credential.id, &space->credential.id) && id_equal(&told->credential.namespace_id, &space->id) &&
+              id_equal(&told->credential.application_id, &space->application.id));
+  assert_true(told->credential.permissions == space->credential.permissions && told->credential.revision == 1 &&
+              told->credential.config_seq == space->credential.config_seq && told->credential.queue_ids == NULL);
 
   /* The new administrator works in the new namespace and sees nothing of the old one. */
   struct command queue = world_queue(world, COMMAND_QUEUE_CREATE, NULL);
