@@ -169,7 +169,7 @@ void line_text(const struct out *out, const struct request *request, const struc
 
 static void put_time(struct buffer *text, int64_t time_us) {
   char time[time_chars_max];
-  if (time_us < time_us_min || time_us >= time_us_max) buffer_append_format(text, "%lld", (long long)time_us);
+  if (!time_has_text(time_us)) buffer_append_format(text, "%lld", (long long)time_us);
   else buffer_append(text, time, time_format(time_us, time));
 }
 
@@ -237,7 +237,7 @@ static void pack_hex(msgpack_packer *packer, struct bytes bytes) {
 
 static void pack_time(msgpack_packer *packer, int64_t time_us) {
   char time[time_chars_max];
-  if (time_us < time_us_min || time_us >= time_us_max) (void)msgpack_pack_int64(packer, time_us);
+  if (!time_has_text(time_us)) (void)msgpack_pack_int64(packer, time_us);
   else pack_str(packer, time, time_format(time_us, time));
 }
 

@@ -69,7 +69,7 @@ static void put_number(struct buffer *out, const char *name, uint64_t number) {
 
 static void put_time(struct buffer *out, const char *name, int64_t time_us, const char *end) {
   char time[time_chars_max + 1] = "";
-  if (time_us >= time_us_min && time_us < time_us_max) time[time_format(time_us, time)] = 0;
+  if (time_has_text(time_us)) time[time_format(time_us, time)] = 0;
   buffer_append_format(out, "\"%s\": \"%s\"%s", name, time, end);
 }
 

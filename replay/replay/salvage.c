@@ -130,7 +130,8 @@ static enum status report(struct salvage *salvage, struct fault *fault) {
   uint64_t kept = journal_last_seq(salvage->out), later = 0, last = kept, bytes = 0;
   char time[time_chars_max + 1] = {0};
   (void)printf("kept: %" PRIu64 " events in %" PRIu64 " commits", kept, salvage->commits);
-  if (kept != 0 && time_format(salvage->kept_time_us, time)) (void)printf(", up to seq %" PRIu64 " at %s", kept, time);
+  if (kept != 0 && time_format(time_with_text(salvage->kept_time_us), time))
+    (void)printf(", up to seq %" PRIu64 " at %s", kept, time);
   (void)putchar('\n');
   if (salvage->strays != 0)
     (void)printf("kept: %" PRIu64 " of these lay in pages that nothing sound leads to\n", salvage->strays);

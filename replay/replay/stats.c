@@ -42,8 +42,8 @@ static int print(const struct counting *counting, enum output output) {
   int code = table_end(&table);
   if (output != OUTPUT_TEXT || counting->all_events == 0) return code;
   char first[time_chars_max + 1] = {0}, last[time_chars_max + 1] = {0};
-  (void)time_format(counting->first_us, first);
-  (void)time_format(counting->last_us, last);
+  (void)time_format(time_with_text(counting->first_us), first);
+  (void)time_format(time_with_text(counting->last_us), last);
   (void)printf("\n%" PRIu64 " commits, %.1f events each\nfrom %s\nto   %s\n", counting->commits,
                (double)counting->all_events / (double)counting->commits, first, last);
   return code;

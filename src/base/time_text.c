@@ -27,8 +27,15 @@ static char *put_digits(char *out, unsigned value, unsigned count) {
   return out + count;
 }
 
+bool time_has_text(int64_t time_us) { return time_us >= time_us_min && time_us < time_us_max; }
+
+int64_t time_with_text(int64_t time_us) {
+  if (time_us < time_us_min) return time_us_min;
+  return time_us < time_us_max ? time_us : time_us_max - 1;
+}
+
 size_t time_format(int64_t time_us, char out[time_chars_max]) {
-  must(time_us >= time_us_min && time_us < time_us_max);
+  must(time_has_text(time_us));
   unsigned year, month, day, fraction = (unsigned)(time_us % 1000000);
   int64_t seconds = time_us / 1000000;
   civil_from_days(seconds / 86400, &year, &month, &day);

@@ -32,7 +32,7 @@ static void print_ids(struct bytes ids, struct buffer *out) {
 /* A time outside the years that have a text can only come from a log that something else wrote: its number is shown. */
 static void print_time(int64_t time_us, struct buffer *out) {
   char text[time_chars_max];
-  if (time_us < time_us_min || time_us >= time_us_max) {
+  if (!time_has_text(time_us)) {
     buffer_append_format(out, "%lld", (long long)time_us);
     return;
   }

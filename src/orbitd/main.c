@@ -66,8 +66,9 @@ static enum status open_tls(struct server *server, struct fault *fault) {
 
 static void log_certificate(const struct server *server, const char *message) {
   char until[time_chars_max + 1];
-  until[time_format(tls_not_after_us(server->edge.tls), until)] = '\0';
-  bool over = tls_not_after_us(server->edge.tls) <= clock_wall_us();
+  int64_t not_after_us = tls_not_after_us(server->edge.tls);
+  until[time_format(time_with_text(not_after_us), until)] = '\0'; /* some are made to last until the year 9999 */
+  bool over = not_after_us <= clock_wall_us();
   log_line(&server->edge.log, over ? LOG_WARNING : LOG_INFO, message, "certificate", server->config.tls_cert,
            over ? "ended_at" : "ends_at", until, NULL);
 }
@@ -105,7 +106,9 @@ static enum status open_sockets(struct server *server, struct fault *fault) {
 }
 
 static enum status judge_clock(const struct server *server, struct fault *fault) {
-  int64_t ahead = journal_last_time_us(server->edge.journal) - clock_wall_us();
+  int64_t wall_us = clock_wall_us(), last_us = journal_last_time_us(server->edge.journal), ahead = last_us - wall_us;
+  if (!time_has_text(wall_us > last_us ? wall_us : last_us))
+    return fault_set(fault, STATUS_FOREIGN, NULL, "the machine's clock stands outside of the years 2000 to 9998: set it");
   if (ahead <= clock_ahead_us_max || server->config.accept_future_log) return STATUS_OK;
   return fault_set(
       fault, STATUS_FOREIGN, NULL,

@@ -1,5 +1,6 @@
 /* TLS on both ports of the real server, with the clients that people use: liborbit, orbitctl, curl, OpenSSL. */
 #include <signal.h>
+#include <time.h>
 
 #include "api/server.h"
 #include "base/guard.h"
@@ -285,6 +286,24 @@ static void sighup_replaces_the_certificate_and_drops_nobody(void **state) {
   assert_int_equal(api_server_stop(&server, SIGTERM), 0);
 }
 
+/* Some are made to last longer than Orbit's calendar: neither the start nor the signal stumbles over them. */
+static void a_certificate_may_outlast_the_calendar(void **state) {
+  (void)state;
+  char until[400];
+  const int64_t in_9999 = INT64_C(253386489600);
+  certificate_make_for(server.directory, "lasting", SMALL_KEY, (int)((in_9999 - time(NULL)) / 86400));
+  install("lasting");
+  start();
+  assert_true(api_log_value(&server, "certificate in use", "ends_at", until, sizeof until));
+  assert_string_equal(until, "9998-12-31T23:59:59.999999Z");
+  expect_subject("lasting");
+  assert_int_equal(kill(server.pid, SIGHUP), 0);
+  api_wait(log_says("certificate read again"));
+  expect_subject("lasting");
+  install("one");
+  assert_int_equal(api_server_stop(&server, SIGTERM), 0);
+}
+
 /* Without a certificate the signal is no reason to end. */
 static void sighup_ends_no_plain_server(void **state) {
   (void)state;
@@ -390,6 +409,7 @@ int main(void) {
       CASE(curl_gets_json_from_both_ports),
       CASE(old_versions_are_refused),
       CASE(sighup_replaces_the_certificate_and_drops_nobody),
+      CASE(a_certificate_may_outlast_the_calendar),
       CASE(sighup_ends_no_plain_server),
       CASE(half_handshakes_hold_nobody_up),
       CASE(says_what_is_wrong_with_the_files),

@@ -40,6 +40,27 @@ static void writes_the_shortest_form(void **state) {
   }
 }
 
+static void every_time_is_near_one_that_has_a_text(void **state) {
+  (void)state;
+  static const struct {
+    int64_t us, nearest;
+  } cases[] = {
+      {INT64_MIN, time_us_min},
+      {0, time_us_min}, /* a machine without a clock of its own comes up in 1970 */
+      {time_us_min - 1, time_us_min},
+      {time_us_min, time_us_min},
+      {time_us_max - 1, time_us_max - 1},
+      {time_us_max, time_us_max - 1},
+      {INT64_C(253402300799000000), time_us_max - 1}, /* 9999-12-31T23:59:59Z: how certificates say "for ever" */
+      {INT64_MAX, time_us_max - 1},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    assert_int_equal(time_with_text(cases[i].us), cases[i].nearest);
+    assert_int_equal(time_has_text(cases[i].us), cases[i].us == cases[i].nearest);
+    assert_int_not_equal(strlen(format(time_with_text(cases[i].us))), 0);
+  }
+}
+
 static void reads_only_that_form(void **state) {
   (void)state;
   static const struct {
@@ -122,9 +143,8 @@ static void agrees_with_the_c_library(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(writes_the_shortest_form),
-      cmocka_unit_test(reads_only_that_form),
-      cmocka_unit_test(every_prefix_is_refused),
+      cmocka_unit_test(writes_the_shortest_form),  cmocka_unit_test(every_time_is_near_one_that_has_a_text),
+      cmocka_unit_test(reads_only_that_form),      cmocka_unit_test(every_prefix_is_refused),
       cmocka_unit_test(agrees_with_the_c_library),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -30,11 +30,14 @@ __attribute__((format(printf, 1, 2))) static inline void openssl_run(const char 
 }
 
 /* DIRECTORY/NAME.crt and .key: for 127.0.0.1 and localhost, signed by itself. algorithm: what -newkey takes. */
-static inline void certificate_make(const char *directory, const char *name, const char *algorithm) {
+static inline void certificate_make_for(const char *directory, const char *name, const char *algorithm, int days) {
   openssl_run(
-      "req -x509 -newkey %s -nodes -days 2 -subj /CN=%s -addext subjectAltName=IP:127.0.0.1,DNS:localhost "
+      "req -x509 -newkey %s -nodes -days %d -subj /CN=%s -addext subjectAltName=IP:127.0.0.1,DNS:localhost "
       "-keyout '%s/%s.key' -out '%s/%s.crt'",
-      algorithm, name, directory, name, directory, name);
+      algorithm, days, name, directory, name, directory, name);
+}
+static inline void certificate_make(const char *directory, const char *name, const char *algorithm) {
+  certificate_make_for(directory, name, algorithm, 2);
 }
 #define SMALL_KEY "ec -pkeyopt ec_paramgen_curve:P-256"
 

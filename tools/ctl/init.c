@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/guard.h"
+#include "base/time_text.h"
 #include "codec/digest.h"
 #include "codec/wire_http.h"
 #include "ctl.h"
@@ -188,16 +189,13 @@ static bool make_all(struct making *making, const struct init_options *options, 
   return done;
 }
 
-static int init_log(struct journal *journal, const struct init_options *options, struct objects *objects) {
+static int init_log(struct journal *journal, const struct init_options *options, int64_t now_us, struct objects *objects) {
   struct credentials_file files[file_count] = {
       {options->credentials, false}, {options->admin_credentials, false}, {options->root_credentials, false}};
-  struct making making = {.state = state_new(), .node_id = journal_node_id(journal)};
+  struct making making = {.state = state_new(), .node_id = journal_node_id(journal), .now_us = now_us};
   struct fault fault = {0};
-  struct timespec now;
   uint64_t seed;
   int code = exit_done;
-  (void)clock_gettime(CLOCK_REALTIME, &now);
-  making.now_us = (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
   randombytes_buf(&seed, sizeof seed);
   id_source_init(&making.ids, seed);
   commit_init(&making.commit);
@@ -262,6 +260,11 @@ static int init_run(const struct init_options *options) {
   struct objects objects = {.queue_id = {{0}}};
   struct fault fault = {0};
   struct stat found;
+  struct timespec now;
+  (void)clock_gettime(CLOCK_REALTIME, &now);
+  int64_t now_us = (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+  if (!time_has_text(now_us))
+    return ctl_say(exit_cannot_run, "the machine's clock stands outside of the years 2000 to 9998: set it");
   for (int i = 0; i < file_count; i++)
     if (paths[i] != NULL && lstat(paths[i], &found) == 0)
       return ctl_say(exit_refused, "%s is there already and would be written over; name another file or move it", paths[i]);
@@ -270,7 +273,7 @@ static int init_run(const struct init_options *options) {
   struct id node_id = journal_node_id(journal);
   int code = journal_last_seq(journal) != 0
                  ? ctl_say(exit_refused, "%s holds a log already; nothing was changed", options->data)
-                 : init_log(journal, options, &objects);
+                 : init_log(journal, options, now_us, &objects);
   journal_close(journal, code == exit_done);
   return code == exit_done ? report(options, &objects, &node_id) : code;
 }
