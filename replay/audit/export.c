@@ -152,8 +152,6 @@ static int export_into(struct export *export, const struct export_paths *paths) 
 static int check_request(const struct request *request) {
   if (request->cli.output != OUTPUT_JSONL && request->cli.output != OUTPUT_CSV && request->cli.output != OUTPUT_MSGPACK)
     return tool_say(exit_misuse, "an export is jsonl, csv or msgpack");
-  if (request->follow || request->reverse || request->has_lines)
-    return tool_say(exit_misuse, "--follow, --reverse and --lines belong to log");
   return request->cli.argument[0] != 0 ? exit_done : tool_say(exit_misuse, "OUT is empty");
 }
 

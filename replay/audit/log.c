@@ -127,11 +127,14 @@ int audit_log(const struct request *request) {
     return tool_say(exit_misuse, "--follow goes on for ever: it cannot be had with --reverse or --until");
   if (request->follow && request->cli.output == OUTPUT_JSON)
     return tool_say(exit_misuse, "--follow never ends an array: ask for -o jsonl");
+  out_begin(&printing.out);
+  printing.out.is_data = request->cli.output != OUTPUT_TEXT;
+  if (request->cli.output == OUTPUT_MSGPACK && printing.out.is_terminal)
+    return out_end(&printing.out, tool_say(exit_misuse, "msgpack is no text: send it into a file or another program"));
   printing.scan = scan_new(request->cli.data);
   if (printing.scan == NULL) return exit_cannot_run;
   printing.filter = filter_new(request, printing.scan);
   buffer_init(&printing.plain, SIZE_MAX);
-  out_begin(&printing.out);
   print_log(&printing);
   int code = out_end(&printing.out, scan_is_damaged(printing.scan) ? exit_finding : exit_done);
   buffer_clear(&printing.plain);

@@ -167,6 +167,28 @@ static error_t take(int key, char *argument, struct argp_state *state) {
   return 0;
 }
 
+/* An option that the command does not know would be passed over in silence, and its answer believed. */
+static int judge_options(const struct request *request) {
+  unsigned command = request->cli.command;
+  bool drawn = command == COMMAND_TASK && request->cli.output == OUTPUT_TEXT;
+  bool rows = command == COMMAND_LOG || (command == COMMAND_TASK && !drawn);
+  bool chosen = request->since_us != 0 || request->until_us != 0 || !id_is_zero(&request->task) ||
+                !id_is_zero(&request->queue) || !id_is_zero(&request->actor) || !id_is_zero(&request->operation) ||
+                request->type_count != 0 || request->action != NULL;
+  if (chosen && (drawn || command == COMMAND_VERIFY))
+    return tool_say(exit_misuse, "%s takes everything: what chooses events belongs to log, operations and export",
+                    commands[command].name);
+  if (request->grep != NULL && !rows && command != COMMAND_EXPORT)
+    return tool_say(exit_misuse, "--grep belongs to log and export");
+  if ((request->follow || request->reverse || request->has_lines) && !rows)
+    return tool_say(exit_misuse, "--follow, --reverse and --lines belong to log");
+  if (request->all && command != COMMAND_OPERATIONS) return tool_say(exit_misuse, "--all belongs to operations");
+  if (request->payload && (command == COMMAND_OPERATIONS || command == COMMAND_VERIFY))
+    return tool_say(exit_misuse, "--payload belongs to log, task and export: what %s prints holds none",
+                    commands[command].name);
+  return exit_done;
+}
+
 int main(int argc, char **argv) {
   static const struct argp_child children[] = {{&cli_argp, 0, NULL, 0}, {NULL, 0, NULL, 0}};
   struct parsing parsing = {.since = NULL};
@@ -184,7 +206,8 @@ int main(int argc, char **argv) {
   (void)argp_parse(&argp, argc, argv, 0, NULL, &parsing);
   (void)signal(SIGPIPE, SIG_IGN);
   if (sodium_init() < 0) return tool_say(exit_cannot_run, "the kernel gives no random bytes");
-  int code = runs[cli->command](&parsing.request);
+  int code = judge_options(&parsing.request);
+  if (code == exit_done) code = runs[cli->command](&parsing.request);
   if (parsing.request.grep != NULL) regfree(&parsing.request.pattern);
   buffer_clear(&text);
   return code;

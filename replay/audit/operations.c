@@ -242,8 +242,6 @@ static void list_all(struct listing *listing) {
 int audit_operations(const struct request *request) {
   struct listing listing = {.request = request};
   if (request->cli.output == OUTPUT_MSGPACK) return tool_say(exit_misuse, "operations are printed as text, json, jsonl or csv");
-  if (request->follow || request->reverse || request->has_lines || request->grep != NULL)
-    return tool_say(exit_misuse, "--follow, --reverse, --lines and --grep belong to log");
   listing.scan = scan_new(request->cli.data);
   if (listing.scan == NULL) return exit_cannot_run;
   listing.filter = filter_new(request, listing.scan);
@@ -252,6 +250,7 @@ int audit_operations(const struct request *request) {
   buffer_init(&listing.spaced, SIZE_MAX);
   buffer_init(&listing.cell, SIZE_MAX);
   out_begin(&listing.out);
+  listing.out.is_data = request->cli.output != OUTPUT_TEXT;
   list_all(&listing);
   int code = out_end(&listing.out, listing.damaged || scan_is_damaged(listing.scan) ? exit_finding : exit_done);
   buffer_clear(&listing.before);

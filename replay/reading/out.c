@@ -23,12 +23,13 @@ static unsigned terminal_columns(void) {
 void out_begin(struct out *out) {
   const char *plain = getenv("NO_COLOR"), *kind = getenv("TERM");
   bool terminal = isatty(STDOUT_FILENO) == 1;
-  *out = (struct out){.columns = terminal ? terminal_columns() : columns_default};
+  *out = (struct out){.columns = terminal ? terminal_columns() : columns_default, .is_terminal = terminal};
   out->colour = terminal && (plain == NULL || plain[0] == 0) && kind != NULL && strcmp(kind, "dumb") != 0;
   buffer_init(&out->text, SIZE_MAX);
 }
 
 bool out_flush(struct out *out) {
+  if (out->is_data && out->is_terminal) spell_out(&out->text);
   if (!out->failed && out->text.size != 0) {
     errno = 0;
     bool written = !out->text.failed && fwrite(out->text.data, 1, out->text.size, stdout) == out->text.size;

@@ -10,7 +10,9 @@
 struct out {
   struct buffer text; /* what is not written yet */
   bool failed, closed;
-  bool colour;      /* of text */
+  bool colour; /* of text */
+  bool is_terminal;
+  bool is_data;     /* for programs, not text: on a terminal all the same it is spelled out */
   unsigned columns; /* of text, for what is folded */
 };
 void out_begin(struct out *out); /* on stdout */
@@ -29,6 +31,8 @@ const char *out_colour(const struct out *out,
 /* Text from the log, safe at a terminal: control characters and marks of direction as \u…, quotes around it where it has spaces
  * or is empty. */
 void put_safe(struct buffer *text, struct bytes from, bool quotes);
+/* Json or csv that goes to a terminal: the same characters as \u…, which says the same in JSON; ends of lines stay. */
+void spell_out(struct buffer *text);
 void put_csv_cell(struct buffer *text, struct bytes cell, bool first);
 /* A text behind a left edge of its own, folded at spaces and hung below itself. The left text is ASCII. */
 void draw_folded(struct out *out, const char *left, struct bytes text, enum colour colour);

@@ -40,6 +40,22 @@ void put_safe(struct buffer *text, struct bytes from, bool quotes) {
   if (quoted) buffer_append_char(text, '"');
 }
 
+void spell_out(struct buffer *text) {
+  struct buffer safe;
+  struct bytes from = buffer_bytes(text);
+  buffer_init(&safe, SIZE_MAX);
+  for (size_t at = 0, size; at < from.size; at += size) {
+    size = bytes_utf8_sequence(from.data + at, from.size - at);
+    uint32_t c = size != 0 ? char_of(from.data + at, size) : from.data[at];
+    if (c == '\n') buffer_append_char(&safe, '\n');
+    else if (size == 0 || is_risky(c)) buffer_append_format(&safe, "\\u%04x", c);
+    else buffer_append(&safe, from.data + at, size);
+    if (size == 0) size = 1;
+  }
+  buffer_clear(text);
+  *text = safe;
+}
+
 void put_csv_cell(struct buffer *text, struct bytes cell, bool first) {
   bool quoted = false;
   if (!first) buffer_append_char(text, ',');

@@ -5,8 +5,11 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "reading/out.h"
 
 int tool_say(int code, const char *format, ...) {
   va_list arguments;
@@ -54,4 +57,14 @@ void progress_end(struct progress *progress) {
   if (progress->terminal && progress->shown_us != progress->started_us) (void)fputs("\r\033[K", stderr);
 }
 
-bool tool_print(struct bytes text) { return fwrite(text.data, 1, text.size, stdout) == text.size; }
+bool tool_print(struct bytes text) {
+  struct buffer all;
+  buffer_init(&all, SIZE_MAX);
+  buffer_append_bytes(&all, text);
+  if (isatty(STDOUT_FILENO) == 1) spell_out(&all);
+  errno = 0;
+  bool written = !all.failed && fwrite(all.data, 1, all.size, stdout) == all.size && fflush(stdout) == 0;
+  if (!written && errno != EPIPE) (void)tool_say(0, "cannot write to stdout: %s", strerror(errno != 0 ? errno : ENOMEM));
+  buffer_clear(&all);
+  return written;
+}

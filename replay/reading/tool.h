@@ -24,7 +24,8 @@ void progress_begin(struct progress *progress, const char *what, uint64_t total)
 void progress_at(struct progress *progress, uint64_t done); /* cheap; call as often as you like, every few thousand steps */
 void progress_end(struct progress *progress);               /* takes the bar away */
 
-/* Writes all of it to stdout; false when that fails (a closed pipe ends the work quietly). */
+/* Writes all of it to stdout, spelled out where that is a terminal. False when that fails: says why, but that a closed pipe
+ * ends the work quietly. */
 bool tool_print(struct bytes text);
 
 #endif

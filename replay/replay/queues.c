@@ -26,7 +26,7 @@ static void queue_row(void *context, const struct queue *queue) {
   struct table *table = listing->table;
   struct bytes name = name_of(listing, queue);
   table_cell(table, "%s", id_text(&queue->id).text);
-  table_cell(table, "%.*s", (int)name.size, (const char *)name.data);
+  table_text(table, name);
   table_cell(table, "%s", queue->paused ? "true" : "false");
   for (unsigned state = TASK_WAITING; state < TASK_ENUM_END; state++) table_cell(table, "%" PRIu64, queue->counts[state]);
 }

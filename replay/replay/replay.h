@@ -28,6 +28,8 @@ struct table {
 };
 void table_begin(struct table *table, enum output output, const char *const *columns, unsigned column_count);
 void table_cell(struct table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* The text whole, up to a NUL that should not be in it. */
+void table_text(struct table *table, struct bytes text);
 int table_end(struct table *table); /* an exit code */
 
 #endif

@@ -22,6 +22,13 @@ void table_cell(struct table *table, const char *format, ...) {
   table->rows++;
 }
 
+void table_text(struct table *table, struct bytes text) {
+  size_t size = text.size != 0 ? strnlen((const char *)text.data, text.size) : 0;
+  buffer_append(&table->cells, text.data, size);
+  buffer_append_char(&table->cells, '\0');
+  table->rows++;
+}
+
 static void put_text(struct buffer *out, const char *cell, size_t width, bool last) {
   buffer_append_text(out, cell);
   for (size_t size = strlen(cell); !last && size < width + 2; size++) buffer_append_char(out, ' ');

@@ -158,6 +158,24 @@ static void queues_are_counted_as_they_were(void **context) {
   expect(&run, 0, "RUNNING              1\n");
 }
 
+/* The longest name that a queue may have: 128 characters of four bytes each. */
+static void a_long_name_is_given_whole(void **context) {
+  struct night *night = *context;
+  char name[4 * 128 + 1] = "";
+  for (unsigned i = 0; i < 128; i++) memcpy(name + (size_t)4 * i, "\xf0\x9f\x90\x8b", 5);
+  struct command command = world_queue(&night->world, COMMAND_QUEUE_CREATE, NULL);
+  command.as.queue.name = bytes_text(name);
+  world_identify(&night->world, &command, "whales");
+  assert_int_equal(world_do(&night->world, &command).status, STATUS_OK);
+  static const char *const formats[] = {"text", "json", "jsonl", "csv"};
+  for (unsigned i = 0; i < sizeof formats / sizeof formats[0]; i++) {
+    struct api_run run = REPLAY(night, "queues", "-o", formats[i]);
+    assert_int_equal(run.code, 0);
+    if (strstr(run.out, name) == NULL) fail_msg("-o %s: %s", formats[i], run.out);
+    api_run_clear(&run);
+  }
+}
+
 /* ---- diff ---- */
 
 static void diff_tells_what_changed_between(void **context) {
@@ -219,7 +237,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(state_is_what_the_view_said),     cmocka_unit_test(state_reads_well_at_eighty_columns),
       cmocka_unit_test(queues_are_counted_as_they_were), cmocka_unit_test(diff_tells_what_changed_between),
-      cmocka_unit_test(misuse_is_refused_with_a_word),
+      cmocka_unit_test(misuse_is_refused_with_a_word),   cmocka_unit_test(a_long_name_is_given_whole),
   };
   return cmocka_run_group_tests(tests, begin, end);
 }

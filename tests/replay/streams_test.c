@@ -5,6 +5,7 @@
 
 #include "api/server.h"
 #include "journal/fixture.h"
+#include "reading/out.h"
 #include "reading/tool.h"
 
 enum { small_commits = 2, large_commits = 40, commit_events = 1000, text_chars = 600 };
@@ -113,6 +114,49 @@ static void a_terminal_gets_a_bar_that_goes_away(void **state) {
   assert_null(strchr(text, '\n'));
 }
 
+/* What a data format gives of a text that would rule a terminal; on one, or into a pipe. */
+static void data_seen(bool terminal, char *out, size_t size) {
+  static const char text[] =
+      "{\"x\":\"\x1b[2J\xc2\x9b"
+      "2J\x7f\xe2\x80\xae\xc3\xa9\xff\"}\n";
+  struct out data;
+  int ends[2], saved = dup(STDOUT_FILENO);
+  if (terminal) assert_int_equal(openpty(&ends[0], &ends[1], NULL, NULL, NULL), 0);
+  else assert_int_equal(pipe(ends), 0);
+  (void)fflush(stdout);
+  assert_true(saved >= 0 && dup2(ends[1], STDOUT_FILENO) >= 0);
+  out_begin(&data);
+  data.is_data = true;
+  buffer_append_text(&data.text, text);
+  int code = out_end(&data, 0);
+  bool printed = tool_print(bytes_text(text));
+  (void)fflush(stdout);
+  assert_true(dup2(saved, STDOUT_FILENO) >= 0);
+  assert_int_equal(code, 0);
+  assert_true(printed);
+  size_t used = 0;
+  for (unsigned lines = 0; lines < 2;) { /* a terminal may give them one by one */
+    ssize_t got = read(ends[0], out + used, size - 1 - used);
+    assert_true(got > 0);
+    for (ssize_t i = 0; i < got; i++) lines += out[used + (size_t)i] == '\n';
+    used += (size_t)got;
+  }
+  out[used] = 0;
+  (void)close(saved), (void)close(ends[0]), (void)close(ends[1]);
+}
+
+static void data_on_a_terminal_is_spelled_out(void **state) {
+  (void)state;
+  static const char line[] = "{\"x\":\"\\u001b[2J\\u009b2J\\u007f\\u202e\xc3\xa9\\u00ff\"}\r\n"; /* the \r is the terminal's */
+  char text[512], twice[512];
+  data_seen(true, text, sizeof text);
+  (void)snprintf(twice, sizeof twice, "%s%s", line, line);
+  assert_string_equal(text, twice);
+  data_seen(false, text, sizeof text);
+  assert_non_null(strchr(text, '\x1b')); /* for a program byte for byte */
+  assert_null(strstr(text, "\\u"));
+}
+
 static void everything_else_gets_lines(void **state) {
   (void)state;
   char text[512];
@@ -128,6 +172,7 @@ int main(void) {
       cmocka_unit_test(memory_does_not_grow_with_the_log),
       cmocka_unit_test(a_terminal_gets_a_bar_that_goes_away),
       cmocka_unit_test(everything_else_gets_lines),
+      cmocka_unit_test(data_on_a_terminal_is_spelled_out),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
