@@ -21,14 +21,22 @@ enum {
   http_waiting_body_bytes_max = 256 * 1024 * 1024, /* bodies of all requests under way together; more is answered 503 */
   http_discard_bytes_max = 4 * 1024 * 1024,        /* read on after a refusal, so that the client can read why; then closed */
   http_answer_bytes_max = 16 * 1024 * 1024,
-  http_page_bytes = 1024 * 1024, /* a page ends early behind the item that passes this */
+  http_page_bytes = 1024 * 1024,    /* a page ends early behind the item that passes this */
+  http_spare_jobs_max = 1024,       /* kept for the next requests, each thread's */
+  http_spare_connections_max = 256, /* the same */
   http_lingers_max = 64,
   http_linger_ms_max = 2000,
   http_stop_ms_max = 2000,         /* for answers that are ready, once the server stops */
   http_ticket_stop_ms_max = 10000, /* for commands that the engine still has then */
-  ticket_ms_max = 30000,           /* a command that the engine has not answered by then is answered 503 */
+  target_segments_max = 8,
+  target_parameters_max = 24,
+  unavailable_retry_ms = 1000, /* what a 503 says that knows no better */
+  ticket_ms_max = 30000,       /* a command that the engine has not answered by then is answered 503 */
   idempotency_key_chars_max = 128,
   request_id_chars = 32,
+  tls_file_bytes_max = 256 * 1024, /* of a certificate with its chain, and of a key */
+  tls_chain_certificates_max = 16,
+  bearer_token_chars_max = 512,
 
   /* JSON */
   json_depth_max = 64,
@@ -54,6 +62,8 @@ enum {
   page_rows_max = 100,
   cursor_chars_max = 1024,
   cursor_position_bytes_max = 512, /* what a listing needs to go on: keys of its last row */
+  cursor_kind_chars_max = 32,
+  trigger_looks_max = 1000, /* events of a schedule looked at for one page of its triggers */
   batch_items_max = 1000,
   queue_ids_max = 256,
   handlers_max = 256,
@@ -69,11 +79,12 @@ enum {
   feed_window_events = 1024,     /* the newest events, which a thread has looked at once for all its readers */
   feed_scan_events_max = 4096,   /* looked at for one reader before the next has its turn */
   feed_stream_bytes = 64 * 1024, /* of an event stream: written ahead of its socket; the event that passes this is whole */
-  feed_owners_max = 16384,       /* objects whose tenant and queue a thread remembers */
-  feed_slice_calm_us = 2000,     /* readers are served no longer than this in one round … */
-  feed_slice_busy_us = 500,      /* … and than this while commands come in … */
-  feed_pause_busy_max = 15,      /* … and then not for so many times as long */
-  feed_busy_ms = 20,             /* a command that came back in this time makes it so */
+  feed_full_retry_ms = 1000,
+  feed_owners_max = 16384,   /* objects whose tenant and queue a thread remembers */
+  feed_slice_calm_us = 2000, /* readers are served no longer than this in one round … */
+  feed_slice_busy_us = 500,  /* … and than this while commands come in … */
+  feed_pause_busy_max = 15,  /* … and then not for so many times as long */
+  feed_busy_ms = 20,         /* a command that came back in this time makes it so */
 
   /* tasks */
   attempts_max = 100,
@@ -115,7 +126,14 @@ enum {
   session_tickets_max = 1024,         /* commands of one worker under way: more are not read from its socket */
   session_join_bytes_max = 64 * 1024, /* waiting messages are joined in one frame up to this */
   worker_handshake_s_max = 10,
-  worker_close_s_max = 5,         /* how long a peer may take to read the close frame */
+  worker_close_s_max = 5,              /* how long a peer may take to read the close frame */
+  worker_accepts_max = 64,             /* at once: a flood of connections leaves time for those that are there */
+  worker_refusal_bytes_max = 4096,     /* the body of an answer to a request that becomes no worker */
+  worker_read_bytes = 16 * 1024,       /* read from a socket at once */
+  worker_send_bytes = 128 * 1024,      /* handed to a socket at once */
+  session_spare_frames_max = 256,      /* kept for the next, of each direction */
+  session_spare_bytes_max = 64 * 1024, /* a kept frame keeps no more than this of each memory */
+  session_spare_tickets_max = 4096,
   worker_sockets_spare_max = 256, /* sockets that are not workers (yet), on top of worker_connections_max */
 
   /* engine */
@@ -126,6 +144,10 @@ enum {
   events_per_command_max = 8,
   engine_silence_us_min = 1000000, /* Orbit heard nobody for longer than this: leases are longer by as much */
   event_list_scratch_bytes = 1024, /* texts that deciding writes: before and after of one audit record */
+  departures_max = 256,            /* threads that one tick answers */
+  dispatch_slow_again_us = 20000,  /* a worker that reads slowly is looked at again after this */
+  disk_full_again_us = 1000000,    /* a disk that was full is looked at again after this */
+  engine_wait_us_max = 1000000,    /* the engine's sleep, before it looks at the clock again */
   mailbox_full_retry_ms = 100,
   quota_full_retry_ms = 1000,
 
@@ -138,7 +160,10 @@ enum {
   identity_bytes = 16,
   digest_bytes = 16,
   genesis_secret_bytes = 32,
-  log_readers_max = 254,                    /* reader slots, over all processes */
+  log_transaction_pages_max =
+      128,                     /* that a commit may take besides those of its records: branches, roots, lists of free pages */
+  log_reap_interval_ms = 1000, /* a dead reader's snapshot costs pages with every commit until its place is freed */
+  log_readers_max = 254,       /* reader slots, over all processes */
   log_replay_chunk_events = 4096,           /* a snapshot of replay is let go after so many records … */
   log_replay_chunk_bytes = 4 * 1024 * 1024, /* … or bytes */
   replay_ahead_events = 512,                /* decoded and not yet visited, where replay reads ahead … */
@@ -160,6 +185,12 @@ enum {
   walker_page_bytes_max = 32 * 1024,
   walker_tries_max = 1000, /* new snapshots without an event between them */
   walker_scan_pages = 64,  /* read at once by the scan for lost pages */
+
+  /* the server as a program */
+  config_text_bytes_max = 512,
+  host_bytes_max = 256,
+  listen_backlog_max = 1024,
+  server_line_bytes_max = 4096, /* of what it writes to stderr */
 };
 
 static const uint64_t task_timeout_ms_max = 2592000000U; /* 30 days */
@@ -168,6 +199,10 @@ static const uint64_t schedule_interval_ms_max = UINT64_C(315360000000); /* ten 
 static const uint64_t log_map_bytes_default = UINT64_C(256) << 30;
 static const uint64_t log_reserve_step_bytes = UINT64_C(64) << 20;
 static const uint64_t commit_bytes_max = UINT64_C(32) << 20; /* a tick stops taking tickets near this */
+/* A tick never starts with less room in the log than this, unless the disk is full. */
+static const uint64_t tick_reserve_bytes = UINT64_C(32) << 20;
+/* What one command may add to a commit at the most: two documents, a reason, and what surrounds them. */
+static const uint64_t command_bytes_max = UINT64_C(1) << 20;
 static const int64_t clock_ahead_us_max = INT64_C(60) * 1000000;
 
 static_assert(worker_message_bytes_max <= worker_frame_bytes_max, "a message fits a frame");

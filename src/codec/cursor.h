@@ -16,7 +16,6 @@ struct cursor_binding {
   struct id namespace_id;
   struct id filters;
 };
-enum { cursor_kind_chars_max = 32 };
 
 /* Appends the cursor's text: characters of [A-Za-z0-9_-], no more than cursor_chars_max. position is the listing's own bytes,
  * at most cursor_position_bytes_max. */

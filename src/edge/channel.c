@@ -193,8 +193,6 @@ static int on_event(struct lws *wsi, enum lws_callback_reasons reason, void *use
 
 /* ---- the thread ---- */
 
-enum { socket_read_bytes = 16 * 1024, socket_send_bytes = 128 * 1024 };
-
 /* Signals are the main thread's: what libuv installs for its loop, and takes away at its end, is put back. */
 static const int loop_signals[] = {SIGINT, SIGTERM, SIGHUP, SIGSEGV, SIGFPE};
 enum { loop_signal_count = sizeof loop_signals / sizeof loop_signals[0] };
@@ -210,8 +208,8 @@ static void signals_restore(const struct sigaction *actions) {
 static bool context_make(struct channel *channel) {
   static const struct lws_protocols protocols[] = {{.name = "orbit.worker.v1",
                                                     .callback = on_event,
-                                                    .rx_buffer_size = socket_read_bytes,
-                                                    .tx_packet_size = socket_send_bytes},
+                                                    .rx_buffer_size = worker_read_bytes,
+                                                    .tx_packet_size = worker_send_bytes},
                                                    {.name = NULL}};
   static const lws_retry_bo_t idle = {.secs_since_valid_ping = worker_ping_s, .secs_since_valid_hangup = worker_silence_s_max};
   struct lws_context_creation_info info = {.port = CONTEXT_PORT_NO_LISTEN_SERVER,
@@ -221,7 +219,7 @@ static bool context_make(struct channel *channel) {
                                            .user = channel,
                                            .server_string = "orbit",
                                            .vhost_name = "orbit",
-                                           .pt_serv_buf_size = socket_read_bytes,
+                                           .pt_serv_buf_size = worker_read_bytes,
                                            .timeout_secs = worker_handshake_s_max,
                                            .keepalive_timeout = 1,
                                            .gid = -1,

@@ -15,8 +15,6 @@
 
 /* ---- accepting ---- */
 
-enum { accepts_at_once_max = 64 }; /* so that a flood of connections leaves time for those that are there */
-
 static void read_address(const struct sockaddr_storage *from, uint8_t address[16]) {
   static const uint8_t mapped[12] = {[10] = 0xFF, [11] = 0xFF};
   memset(address, 0, 16);
@@ -55,7 +53,7 @@ static void adopt(struct channel *channel, int fd, const uint8_t address[16]) {
 }
 
 void channel_accept(struct channel *channel) {
-  for (int i = 0; i < accepts_at_once_max && channel->listener != NULL; i++) {
+  for (int i = 0; i < worker_accepts_max && channel->listener != NULL; i++) {
     struct sockaddr_storage from = {.ss_family = AF_UNSPEC};
     socklen_t size = sizeof from;
     uint8_t address[16];
@@ -76,8 +74,6 @@ void channel_accept(struct channel *channel) {
 }
 
 /* ---- answering without an upgrade ---- */
-
-enum { refusal_bytes_max = 4096 };
 
 static void make_request_id(struct channel *channel, char out[request_id_chars + 1]) {
   struct id id;
@@ -113,10 +109,10 @@ static void answer_fault(struct channel *channel, struct lws *wsi, const struct 
   make_request_id(channel, request_id);
   cleanup(buffer_clear) struct buffer body;
   cleanup(buffer_clear) struct buffer text;
-  buffer_init(&body, refusal_bytes_max);
+  buffer_init(&body, worker_refusal_bytes_max);
   wire_error_write(&body, request_id, fault);
 
-  buffer_init(&text, session_pad_bytes + 2 * refusal_bytes_max);
+  buffer_init(&text, session_pad_bytes + 2 * worker_refusal_bytes_max);
   static const uint8_t pad[session_pad_bytes];
   buffer_append(&text, pad, sizeof pad);
   buffer_append_format(&text, "HTTP/1.1 %u %s\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n", code,

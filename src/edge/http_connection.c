@@ -11,8 +11,6 @@
 #include "base/guard.h"
 #include "edge/http_thread.h"
 
-enum { free_connections_max = 256, header_text_max = 128 };
-
 /* ---- Lists by age ---- */
 
 static void age_remove(struct http_connection *connection) {
@@ -64,7 +62,7 @@ static void connection_put(struct http_connection *connection) {
   age_remove(connection);
   thread->connection_count--;
   request_reset(&connection->request);
-  if (thread->free_connection_count == free_connections_max) {
+  if (thread->free_connection_count == http_spare_connections_max) {
     connection_free(connection);
     return;
   }

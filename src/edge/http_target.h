@@ -4,9 +4,8 @@
 #define ORBIT_EDGE_HTTP_TARGET_H
 
 #include "base/bytes.h"
+#include "base/limits.h"
 #include "base/status.h"
-
-enum { target_segments_max = 8, target_parameters_max = 24 };
 
 struct target_parameter {
   struct bytes name, value;

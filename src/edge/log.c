@@ -10,8 +10,6 @@
 #include "codec/json.h"
 #include "engine/clock.h"
 
-enum { log_line_bytes_max = 4096 };
-
 static const char *const level_texts[] = {"debug", "info", "warning", "error"};
 static const char *const level_colours[] = {"\033[2m", "", "\033[33m", "\033[31m"};
 
@@ -61,13 +59,13 @@ void log_line(const struct log *log, enum log_level level, const char *message, 
   if (level < log->level) return;
   struct buffer line;
   va_list arguments;
-  buffer_init(&line, log_line_bytes_max);
+  buffer_init(&line, server_line_bytes_max);
   begin(log, &line, level, message);
   va_start(arguments, message);
   for (const char *name = va_arg(arguments, const char *); name != NULL; name = va_arg(arguments, const char *)) {
     size_t before = line.size;
     field(log, &line, name, va_arg(arguments, const char *));
-    if (line.failed || line.size > log_line_bytes_max - 16) {
+    if (line.failed || line.size > server_line_bytes_max - 16) {
       line.size = before;
       line.failed = false;
     }

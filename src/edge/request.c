@@ -11,7 +11,7 @@
 #include "codec/wire_http.h"
 #include "edge/routes.h"
 
-enum { free_jobs_max = 1024, unavailable_retry_ms = 1000, secret_answer_bytes = 16 * 1024 };
+enum { secret_answer_bytes = 16 * 1024 };
 
 /* ---- What requests share ---- */
 
@@ -124,7 +124,7 @@ static void job_put(struct request_pool *pool, struct job *job) {
   atomic_fetch_sub_explicit(pool->body_bytes, job->reserved, memory_order_relaxed);
   job->reserved = 0;
   job->request = NULL;
-  if (pool->free_job_count == free_jobs_max) {
+  if (pool->free_job_count == http_spare_jobs_max) {
     job_free(job);
     return;
   }

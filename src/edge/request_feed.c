@@ -6,13 +6,11 @@
 #include "edge/request.h"
 #include "edge/routes.h"
 
-enum { readers_full_retry_ms = 1000 };
-
 static enum status take_place(struct request_pool *pool, struct fault *fault) {
   if (atomic_fetch_add_explicit(pool->feed_readers, 1, memory_order_relaxed) < feed_readers_max) return STATUS_OK;
   atomic_fetch_sub_explicit(pool->feed_readers, 1, memory_order_relaxed);
   (void)fault_set(fault, STATUS_UNAVAILABLE, NULL, "too many readers of the feed (%d) wait at once", feed_readers_max);
-  fault->retry_after_ms = readers_full_retry_ms;
+  fault->retry_after_ms = feed_full_retry_ms;
   return STATUS_UNAVAILABLE;
 }
 

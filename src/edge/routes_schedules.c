@@ -3,8 +3,6 @@
 #include "codec/wire_schedule.h"
 #include "edge/routes.h"
 
-enum { trigger_looks_max = 1000 }; /* events of a schedule looked at for one page of its triggers */
-
 /* ---- writes ---- */
 
 enum status schedules_create_begin(struct request *request, struct command *command, struct fault *fault) {

@@ -27,9 +27,6 @@ struct session_ticket {
 };
 
 enum {
-  inbound_spares_max = 256,
-  inbound_spare_bytes_max = 64 * 1024, /* a spare frame keeps no more than this of each memory */
-  ticket_spares_max = 4096,
   texts_slack_bytes = 64, /* a message: alignment of its arrays in texts */
 };
 
@@ -63,9 +60,9 @@ static void inbound_destroy(struct inbound_frame *frame) {
 static void inbound_release(struct session_hub *hub, struct inbound_frame *frame) {
   must(frame->references > 0);
   if (--frame->references > 0) return;
-  bool large = frame->text.capacity > inbound_spare_bytes_max || frame->texts.capacity > 2 * inbound_spare_bytes_max ||
-               frame->json.capacity > inbound_spare_bytes_max / sizeof(struct json_token);
-  if (large || hub->spare_inbound_count >= inbound_spares_max) {
+  bool large = frame->text.capacity > session_spare_bytes_max || frame->texts.capacity > 2 * session_spare_bytes_max ||
+               frame->json.capacity > session_spare_bytes_max / sizeof(struct json_token);
+  if (large || hub->spare_inbound_count >= session_spare_frames_max) {
     inbound_destroy(frame);
     return;
   }
@@ -96,7 +93,7 @@ static struct session_ticket *ticket_new(struct session *session, struct inbound
 
 static void ticket_release(struct session_hub *hub, struct session_ticket *ticket) {
   if (ticket->frame != NULL) inbound_release(hub, ticket->frame);
-  if (hub->spare_ticket_count >= ticket_spares_max) {
+  if (hub->spare_ticket_count >= session_spare_tickets_max) {
     free(ticket);
     return;
   }

@@ -15,7 +15,7 @@ struct outbound_frame {
   size_t counted_bytes; /* what queue and gauge were raised by */
 };
 
-enum { out_prefix_bytes = session_pad_bytes + 1, out_spares_max = 256 };
+enum { out_prefix_bytes = session_pad_bytes + 1 };
 /* No frame comes near it: joining stops at session_join_bytes_max, and no message is larger than a frame. */
 enum { out_frame_bytes_max = out_prefix_bytes + session_join_bytes_max + 2 * worker_frame_bytes_max };
 
@@ -42,7 +42,7 @@ static struct outbound_frame *outbound_new(struct session_hub *hub) {
 }
 
 static void outbound_free(struct session_hub *hub, struct outbound_frame *frame) {
-  if (hub->spare_outbound_count >= out_spares_max || frame->text.capacity > 2 * session_join_bytes_max) {
+  if (hub->spare_outbound_count >= session_spare_frames_max || frame->text.capacity > 2 * session_join_bytes_max) {
     buffer_clear(&frame->text);
     free(frame);
     return;

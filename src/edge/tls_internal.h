@@ -4,12 +4,8 @@
 
 #include <pthread.h>
 
+#include "base/limits.h"
 #include "edge/tls.h"
-
-enum {
-  tls_file_bytes_max = 256 * 1024, /* of a certificate with its chain, and of a key */
-  tls_chain_certificates_max = 16,
-};
 
 struct tls_gnutls;
 struct tls_openssl;

@@ -12,7 +12,7 @@
 #include "base/guard.h"
 #include "codec/digest.h"
 
-enum { directory_buckets_min = 64, bearer_token_chars_max = 512 };
+enum { directory_buckets_min = 64 };
 
 struct entry {
   struct entry *next_by_hash, *next_by_id;

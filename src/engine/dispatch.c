@@ -3,7 +3,6 @@
 #include "engine/internal.h"
 
 /* How soon a worker whose socket lags is looked at again. */
-enum { slow_again_us = 20000 };
 
 /* ---- buckets that may give a task now, best task first ---- */
 
@@ -82,7 +81,7 @@ static void revive_slow(struct engine *engine) {
     engine->slow_count--;
     worker_settle(engine, worker);
   }
-  if (engine->slow_count != 0) engine->dispatch_again_us = engine->now_us + slow_again_us;
+  if (engine->slow_count != 0) engine->dispatch_again_us = engine->now_us + dispatch_slow_again_us;
 }
 
 /* The commit takes no further claim: the next one follows at once. Claims have room of their own behind what tickets may fill,

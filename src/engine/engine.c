@@ -9,12 +9,6 @@
 #include "base/time_text.h"
 #include "engine/internal.h"
 
-/* A tick never starts with less room in the log than this, unless the disk is full. */
-static const uint64_t tick_reserve_bytes = UINT64_C(32) << 20;
-/* What one command may add to a commit at the most: two documents, a reason, and what surrounds them. */
-static const uint64_t command_bytes_max = UINT64_C(1) << 20;
-enum { disk_full_again_us = 1000000 };
-
 struct engine *engine_new(struct journal *journal, struct state *state, const struct engine_options *options) {
   struct engine *engine = guard_calloc(1, sizeof *engine);
   engine->journal = journal;

@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 
+#include "base/limits.h"
 #include "core/decide.h"
 #include "engine/clock.h"
 #include "engine/engine.h"
@@ -57,8 +58,6 @@ struct departure {
   struct outbox *home;
   struct mail *oldest, *newest;
 };
-
-enum { departures_max = 256 };
 
 struct engine {
   struct journal *journal;

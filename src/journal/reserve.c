@@ -11,14 +11,11 @@
 #include "base/guard.h"
 #include "journal/internal.h"
 
-/* Pages that a transaction may take besides those of its records: branches, the roots, the lists of free pages. */
-enum { transaction_pages_max = 128 };
-
 /* What bytes of records may take at most: a record just over half a page takes a page, and small ones have their keys. */
 static bool room_needed(const struct journal *journal, uint64_t bytes, uint64_t *ret_needed) {
   uint64_t needed;
   if (__builtin_mul_overflow(bytes, 2, &needed) || __builtin_add_overflow(needed, bytes / 4, &needed) ||
-      __builtin_add_overflow(needed, transaction_pages_max * journal->page_bytes, &needed))
+      __builtin_add_overflow(needed, log_transaction_pages_max * journal->page_bytes, &needed))
     return false;
   *ret_needed = needed;
   return true;

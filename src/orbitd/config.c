@@ -102,9 +102,10 @@ static enum status set_option(struct config *config, const struct option_row *ro
   uint64_t number;
   switch (row->kind) {
     case OPTION_TEXT:
-      if (strlen(text) >= config_text_max)
-        return fault_set(fault, STATUS_INVALID_ARGUMENT, row->name, "%s: longer than %d bytes", source, config_text_max - 1);
-      (void)snprintf(target, config_text_max, "%s", text);
+      if (strlen(text) >= config_text_bytes_max)
+        return fault_set(fault, STATUS_INVALID_ARGUMENT, row->name, "%s: longer than %d bytes", source,
+                         config_text_bytes_max - 1);
+      (void)snprintf(target, config_text_bytes_max, "%s", text);
       return STATUS_OK;
     case OPTION_FLAG:
       if (parse_flag(text, (bool *)target)) return STATUS_OK;
@@ -134,7 +135,7 @@ static int take_entry(void *context, const char *section, const char *name, cons
   if (reading->status != STATUS_OK) return 1;
   for (size_t i = 0; i < row_count; i++) {
     if (section[0] != 0 || rows[i].flag_only || strcmp(rows[i].name, name) != 0) continue;
-    char source[config_text_max + 64];
+    char source[config_text_bytes_max + 64];
     (void)snprintf(source, sizeof source, "%s in %s", name, reading->path);
     reading->status = set_option(reading->config, &rows[i], value, source, reading->fault);
     return 1;

@@ -6,18 +6,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/limits.h"
 #include "base/status.h"
 
-enum { config_text_max = 512 };
-
 struct config {
-  char data[config_text_max];          /* data directory */
-  char listen[config_text_max];        /* ADDR:PORT of the HTTP interface */
-  char worker_listen[config_text_max]; /* ADDR:PORT of the worker channel */
-  char worker_url[config_text_max];    /* what /v1/info tells workers; "": made from worker_listen */
-  char log_format[config_text_max];    /* auto, json, text */
-  char tls_cert[config_text_max];      /* PEM files; "": plain text */
-  char tls_key[config_text_max];
+  char data[config_text_bytes_max];          /* data directory */
+  char listen[config_text_bytes_max];        /* ADDR:PORT of the HTTP interface */
+  char worker_listen[config_text_bytes_max]; /* ADDR:PORT of the worker channel */
+  char worker_url[config_text_bytes_max];    /* what /v1/info tells workers; "": made from worker_listen */
+  char log_format[config_text_bytes_max];    /* auto, json, text */
+  char tls_cert[config_text_bytes_max];      /* PEM files; "": plain text */
+  char tls_key[config_text_bytes_max];
   uint64_t http_threads;            /* 0: cores - 1, at least 1 */
   uint64_t map_size;                /* bytes of address space for the log */
   bool accept_future_log;           /* start although the log's last event lies ahead of the wall clock */

@@ -213,9 +213,6 @@ static int cannot_run(const struct server *server, const struct fault *fault) {
   return exit_cannot_run;
 }
 
-/* A snapshot of a dead reader costs pages with every commit until its place is freed. */
-enum { reap_interval_ms = 1000 };
-
 /* Waits for a signal to stop. Meanwhile programs that read the log may be killed, SIGHUP may ask for a reload, and the service
  * manager wants to hear of a sound engine. */
 static int wait_for_stop(struct server *server, const sigset_t *signals) {
@@ -226,7 +223,7 @@ static int wait_for_stop(struct server *server, const sigset_t *signals) {
     int64_t now_us = clock_monotonic_us(), wait_us = watchdog_look(&watchdog, now_us);
     if (now_us >= reap_us) {
       journal_reap_readers(server->edge.journal);
-      reap_us = now_us + reap_interval_ms * us_per_ms;
+      reap_us = now_us + log_reap_interval_ms * us_per_ms;
     }
     if (wait_us > reap_us - now_us) wait_us = reap_us - now_us;
     const struct timespec wait = {.tv_sec = (time_t)(wait_us / 1000000), .tv_nsec = (long)(wait_us % 1000000 * 1000)};

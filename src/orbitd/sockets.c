@@ -12,10 +12,10 @@
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
 
-enum { backlog = 1024, host_max = 256 };
+#include "base/limits.h"
 
 /* Splits at the last colon; brackets around an IPv6 address are taken off. */
-static bool split(const char *address, char host[host_max], const char **ret_port) {
+static bool split(const char *address, char host[host_bytes_max], const char **ret_port) {
   const char *colon = strrchr(address, ':');
   if (colon == NULL || colon == address || colon[1] == 0) return false;
   size_t size = (size_t)(colon - address);
@@ -24,7 +24,7 @@ static bool split(const char *address, char host[host_max], const char **ret_por
     address++;
     size -= 2;
   }
-  if (size >= host_max) return false;
+  if (size >= host_bytes_max) return false;
   memcpy(host, address, size);
   host[size] = 0;
   *ret_port = colon + 1;
@@ -42,7 +42,7 @@ static int open_socket(const struct addrinfo *info) {
   int fd = socket(info->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), one = 1;
   if (fd < 0) return -1;
   if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one) == 0 && bind(fd, info->ai_addr, info->ai_addrlen) == 0 &&
-      listen(fd, backlog) == 0)
+      listen(fd, listen_backlog_max) == 0)
     return fd;
   int error = errno;
   (void)close(fd);
@@ -67,7 +67,7 @@ static enum status refuse_plain_text(const char *name, const char *address, stru
 /* The address behind the text, for freeaddrinfo. */
 static enum status resolve(const char *name, const char *address, bool allow_beyond_loopback, struct addrinfo **ret_info,
                            struct fault *fault) {
-  char host[host_max];
+  char host[host_bytes_max];
   const char *port;
   if (!split(address, host, &port))
     return fault_set(fault, STATUS_INVALID_ARGUMENT, name, "--%s: \"%.128s\" is not ADDR:PORT", name, address);
@@ -116,7 +116,7 @@ enum status socket_listen(const char *name, const char *address, bool allow_beyo
 void socket_address(int fd, char *out, size_t size) {
   struct sockaddr_storage address = {.ss_family = AF_UNSPEC};
   socklen_t length = sizeof address;
-  char host[host_max], port[16];
+  char host[host_bytes_max], port[16];
   if (getsockname(fd, (struct sockaddr *)&address, &length) != 0 ||
       getnameinfo((struct sockaddr *)&address, length, host, sizeof host, port, sizeof port, NI_NUMERICHOST | NI_NUMERICSERV) !=
           0) {
