@@ -21,7 +21,11 @@ need_packages() {
   [ -n "$missing" ] || return 0
   as_root=""
   if [ "$(id -u)" -ne 0 ]; then
-    command -v sudo >/dev/null || { echo "install these packages as root:$missing" >&2; return 3; }
+    command -v sudo >/dev/null || {
+      echo "packages are missing, and there is no sudo here to install them with. As root:" >&2
+      echo "  apt-get update && apt-get install --no-install-recommends$missing" >&2
+      return 3
+    }
     as_root=sudo
   fi
   echo "installing:$missing" >&2

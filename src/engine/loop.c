@@ -19,7 +19,6 @@ void engine_wake(struct engine *engine) { mailbox_wake(&engine->mailbox); }
 
 /* Timers are in Orbit's time, waiting is in the machine's: they differ by one part in a thousand at most, so a long wait is
  * looked at again before its end. */
-
 static int64_t wait_for(int64_t next_us, int64_t now_us) {
   int64_t wait_us = next_us > now_us ? next_us - now_us : 0;
   return wait_us < engine_wait_us_max ? wait_us : engine_wait_us_max;
