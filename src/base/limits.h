@@ -149,6 +149,7 @@ enum {
   disk_full_again_us = 1000000,    /* a disk that was full is looked at again after this */
   engine_wait_us_max = 1000000,    /* the engine's sleep, before it looks at the clock again */
   mailbox_full_retry_ms = 100,
+  crowded_retry_ms = 1000, /* when a credential has as much under way as it may */
   quota_full_retry_ms = 1000,
 
   /* log */

@@ -242,7 +242,8 @@ static enum status judge_crowd(struct channel *channel, const struct principal *
   }
   if (count < limit) return STATUS_OK;
   (void)fault_set(fault, STATUS_RATE_LIMITED, NULL, "this credential has as many workers connected as it may: %u", limit);
-  fault->retry_after_ms = 1000;
+  fault->retry_after_ms = crowded_retry_ms;
+  atomic_fetch_add_explicit(&channel->edge->crowded_workers, 1, memory_order_relaxed);
   return STATUS_RATE_LIMITED;
 }
 

@@ -21,11 +21,13 @@ struct edge {
   char version[32];
   char worker_url[256]; /* ws://host:port/v1/worker, with TLS wss:// */
   struct id node_id;
-  bool metrics_open;                /* /metrics needs no token */
-  uint32_t address_connections_max; /* of one client address, at each port; 0: no such limit */
-  uint32_t credential_workers_max;  /* workers of one credential; 0: no such limit */
-  struct tls *tls;                  /* NULL: plain text; set once, before any thread */
-  struct log log;                   /* likewise */
+  bool metrics_open;                                  /* /metrics needs no token */
+  uint32_t address_connections_max;                   /* of one client address, at each port; 0: no such limit */
+  uint32_t credential_workers_max;                    /* workers of one credential; 0: no such limit */
+  uint32_t credential_requests_max;                   /* HTTP requests of one credential under way at once; 0: no such limit */
+  _Atomic uint64_t crowded_workers, crowded_requests; /* refused for that */
+  struct tls *tls;                                    /* NULL: plain text; set once, before any thread */
+  struct log log;                                     /* likewise */
 };
 
 /* Engine time when ready, wall time before. */

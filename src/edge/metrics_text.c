@@ -158,13 +158,21 @@ static void write_process(struct buffer *out, const struct process_numbers *proc
   whole(out, "process_max_fds", "gauge", process->max_fds, "File descriptors that may be open.");
 }
 
+static void write_crowded(struct buffer *out, const struct crowded_numbers *crowded) {
+  static const char name[] = "orbit_crowded_total";
+  family(out, name, "counter", "Refused because their credential had its share: requests under way, workers connected.");
+  buffer_append_format(out, "%s{edge=\"http\"} %" PRIu64 "\n%s{edge=\"worker\"} %" PRIu64 "\n", name, crowded->requests, name,
+                       crowded->workers);
+}
+
 void metrics_text_write(struct buffer *out, const struct metrics *metrics, const struct process_numbers *process,
-                        double replay_ratio, const char *version) {
+                        const struct crowded_numbers *crowded, double replay_ratio, const char *version) {
   must(replay_ratio >= 0 && replay_ratio <= 1);
   family(out, "orbit_info", "gauge", "Always 1; the version is in the label.");
   buffer_append_format(out, "orbit_info{version=\"%s\"} 1\n", version);
   real(out, "orbit_replay_ratio", "gauge", replay_ratio,
        "How much of the log has been read since the start; 1 once it is done.");
   if (metrics != NULL) write_engine(out, metrics);
+  write_crowded(out, crowded);
   write_process(out, process);
 }

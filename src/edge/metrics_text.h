@@ -12,9 +12,14 @@ struct process_numbers {
   double cpu_seconds;
 };
 
+/* What the two edges have refused because a credential had its share. */
+struct crowded_numbers {
+  uint64_t requests, workers;
+};
+
 /* Appends all of it. metrics NULL: the engine is not there yet, and only what can be told without it is. replay_ratio is 0
  * to 1. */
 void metrics_text_write(struct buffer *out, const struct metrics *metrics, const struct process_numbers *process,
-                        double replay_ratio, const char *version);
+                        const struct crowded_numbers *crowded, double replay_ratio, const char *version);
 
 #endif

@@ -167,6 +167,11 @@ static void let_job_go(struct request *request) {
   request->job = NULL;
 }
 
+static void leave(struct request *request) {
+  directory_leave(request->place);
+  request->place = NULL;
+}
+
 static void wipe_secret(struct request *request) {
   if (request->route == NULL || (request->route->flags & ROUTE_SECRET) == 0 || request->out.data == NULL) return;
   sodium_memzero(request->out.data, request->out.capacity);
@@ -175,6 +180,7 @@ static void wipe_secret(struct request *request) {
 void request_reset(struct request *request) {
   let_job_go(request);
   request_feed_close(request);
+  leave(request);
   wipe_secret(request);
   request->phase = REQUEST_NEW;
   request->route = NULL;
@@ -191,6 +197,7 @@ void request_reset(struct request *request) {
 void request_clear(struct request *request) {
   let_job_go(request);
   request_feed_close(request);
+  leave(request);
   wipe_secret(request);
   buffer_clear(&request->target_text);
   buffer_clear(&request->out);
@@ -284,12 +291,21 @@ static enum status judge_phase(const struct request *request, struct fault *faul
   return STATUS_OK;
 }
 
+/* Takes a place among the requests of its credential, until the answer is written. */
+static enum status enter(struct request *request, struct fault *fault) {
+  struct edge *edge = request->pool->edge;
+  enum status status =
+      directory_enter(engine_directory(edge->engine), &request->who, edge->credential_requests_max, &request->place, fault);
+  if (status == STATUS_RATE_LIMITED) atomic_fetch_add_explicit(&edge->crowded_requests, 1, memory_order_relaxed);
+  return status;
+}
+
 static enum status judge_who(struct request *request, struct fault *fault) {
   if (route_has(request, ROUTE_OPEN)) return STATUS_OK;
   enum status status = head_judge_authorization(&request->head, fault);
   if (status == STATUS_OK) status = edge_authenticate(request->pool->edge, request->head.authorization, &request->who, fault);
   if (status == STATUS_OK) status = edge_permit(&request->who, request->route->permission, fault);
-  return status;
+  return status == STATUS_OK ? enter(request, fault) : status;
 }
 
 /* The feed comes as a stream to whoever asks for one. */

@@ -76,9 +76,10 @@ struct request_feed {
 struct request {
   struct request_pool *pool;
   enum request_phase phase;
-  const struct route *route; /* NULL: none fits */
-  struct principal who;      /* zero on open routes */
-  struct head head;          /* filled by the carrier before request_open */
+  const struct route *route;     /* NULL: none fits */
+  struct principal who;          /* zero on open routes */
+  struct directory_place *place; /* among the requests of its credential; NULL on open routes */
+  struct head head;              /* filled by the carrier before request_open */
   struct target target;
   struct buffer target_text;       /* the raw target, decoded in place by target_parse */
   struct id ids[2];                /* path ids in order */

@@ -52,7 +52,9 @@ enum status metrics_finish(struct request *request, const struct answer *answer,
   uint32_t permille = atomic_load_explicit(&edge->replay_permille, memory_order_relaxed);
   bool done = answer != NULL || permille > 1000;
   (void)fault;
-  metrics_text_write(&request->out, answer != NULL ? answer->as.metrics : NULL, &process, done ? 1 : (double)permille / 1000,
-                     edge->version);
+  struct crowded_numbers crowded = {.requests = atomic_load_explicit(&edge->crowded_requests, memory_order_relaxed),
+                                    .workers = atomic_load_explicit(&edge->crowded_workers, memory_order_relaxed)};
+  metrics_text_write(&request->out, answer != NULL ? answer->as.metrics : NULL, &process, &crowded,
+                     done ? 1 : (double)permille / 1000, edge->version);
   return STATUS_OK;
 }

@@ -14,12 +14,17 @@
 
 enum { directory_buckets_min = 64 };
 
+struct directory_place {
+  _Atomic uint32_t taken;
+};
+
 struct entry {
   struct entry *next_by_hash, *next_by_id;
   struct principal who; /* permissions expanded */
   int64_t expires_at;   /* 0: never */
   bool over;            /* revoked, or its application is disabled */
   uint8_t token_hash[token_hash_bytes];
+  struct directory_place place;
 };
 
 struct directory {
@@ -180,6 +185,30 @@ enum status directory_check(struct directory *directory, const struct principal 
   bool in_force = entry_in_force(entry, now_us) && entry->who.credential_revision == who->credential_revision;
   must(pthread_rwlock_unlock(&directory->lock) == 0);
   return in_force ? STATUS_OK : STATUS_UNAUTHENTICATED;
+}
+
+/* Entries stay where they are, so that a place needs the lock to be found and not to be left. */
+enum status directory_enter(struct directory *directory, const struct principal *who, uint32_t limit,
+                            struct directory_place **ret_place, struct fault *fault) {
+  must(pthread_rwlock_rdlock(&directory->lock) == 0);
+  struct entry *entry = find_by_id(directory, &who->credential_id);
+  must(pthread_rwlock_unlock(&directory->lock) == 0);
+  if (entry == NULL) return fault_set(fault, STATUS_UNAUTHENTICATED, "Authorization", "the credential is not known any more");
+  uint32_t before = atomic_fetch_add_explicit(&entry->place.taken, 1, memory_order_relaxed);
+  if (limit != 0 && before >= limit) {
+    directory_leave(&entry->place);
+    (void)fault_set(fault, STATUS_RATE_LIMITED, NULL, "this credential has as many requests under way as it may: %u", limit);
+    fault->retry_after_ms = crowded_retry_ms;
+    return STATUS_RATE_LIMITED;
+  }
+  *ret_place = &entry->place;
+  return STATUS_OK;
+}
+
+void directory_leave(struct directory_place *place) {
+  if (place == NULL) return;
+  uint32_t before = atomic_fetch_sub_explicit(&place->taken, 1, memory_order_relaxed);
+  must(before > 0);
 }
 
 uint64_t directory_generation(struct directory *directory) {

@@ -24,6 +24,12 @@ enum status directory_authenticate(struct directory *directory, struct bytes tok
 /* OK, or UNAUTHENTICATED once the credential is not in force any more, or has another token than the one that was judged (for
  * open worker channels). */
 enum status directory_check(struct directory *directory, const struct principal *who, int64_t now_us);
+/* What a credential does at once, counted. A place is taken by whoever begins something in its name and left when that is over;
+ * the directory outlives all of them. RATE_LIMITED: `limit` places are taken (0: no limit). */
+struct directory_place;
+enum status directory_enter(struct directory *directory, const struct principal *who, uint32_t limit,
+                            struct directory_place **ret_place, struct fault *fault);
+void directory_leave(struct directory_place *place); /* NULL is fine */
 /* Rises whenever a credential in force stops being so, or changes, by an event (not by time). */
 uint64_t directory_generation(struct directory *directory);
 

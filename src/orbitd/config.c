@@ -56,6 +56,9 @@ static const struct option_row {
      OPTION_NUMBER, offsetof(struct config, connections_per_address), 1, http_connections_max, false},
     {"workers-per-credential", "ORBIT_WORKERS_PER_CREDENTIAL", "N", "workers that one credential may have connected (2048)",
      OPTION_NUMBER, offsetof(struct config, workers_per_credential), 1, worker_connections_max, false},
+    {"requests-per-credential", "ORBIT_REQUESTS_PER_CREDENTIAL", "N",
+     "HTTP requests that one credential may have under way (2048)", OPTION_NUMBER,
+     offsetof(struct config, requests_per_credential), 1, http_connections_max, false},
     {"core-dumps", "ORBIT_CORE_DUMPS", NULL, "let a crash write memory to disk, secrets with it", OPTION_FLAG,
      offsetof(struct config, core_dumps), 0, 0, false},
     {"check", NULL, NULL, "judge the configuration and stop", OPTION_FLAG, offsetof(struct config, check), 0, 0, true},
@@ -210,6 +213,7 @@ enum status config_read(int argc, char **argv, struct config *ret_config, struct
                           .map_size = log_map_bytes_default,
                           .connections_per_address = http_connections_max / 2,
                           .workers_per_credential = worker_connections_max / 2,
+                          .requests_per_credential = http_connections_max / 2,
                           .checkpoint = true};
   struct flags flags = {.config = getenv("ORBIT_CONFIG")};
   parse_flags(argc, argv, &flags);

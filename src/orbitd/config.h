@@ -23,6 +23,7 @@ struct config {
   bool allow_plain_text;            /* listen without TLS beyond loopback */
   uint64_t connections_per_address; /* at each of the two ports */
   uint64_t workers_per_credential;  /* connected at once */
+  uint64_t requests_per_credential; /* HTTP, under way at once */
   bool core_dumps;                  /* a crash may write memory to disk, tokens with it */
   bool metrics_open;                /* /metrics needs no token */
   bool checkpoint;                  /* keep DATA/views and start from it */

@@ -261,6 +261,7 @@ int main(int argc, char **argv) {
   server.edge.metrics_open = server.config.metrics_open;
   server.edge.address_connections_max = (uint32_t)server.config.connections_per_address;
   server.edge.credential_workers_max = (uint32_t)server.config.workers_per_credential;
+  server.edge.credential_requests_max = (uint32_t)server.config.requests_per_credential;
   (void)snprintf(server.edge.version, sizeof server.edge.version, "%s", ORBIT_VERSION);
   if (start(&server, &fault) != STATUS_OK) return cannot_run(&server, &fault);
   if (server.edge.tls != NULL) log_certificate(&server, "certificate in use");

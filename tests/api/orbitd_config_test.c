@@ -41,6 +41,8 @@ static void names_what_is_wrong_in_the_configuration(void **state) {
       {"--connections-per-address", "0", NULL, NULL, "\"0\"", "--connections-per-address"},
       {"--connections-per-address", "4097", NULL, NULL, "from 1 to 4096", "--connections-per-address"},
       {"--workers-per-credential", "4097", NULL, NULL, "from 1 to 4096", "--workers-per-credential"},
+      {"--requests-per-credential", "0", NULL, NULL, "from 1 to 4096", "--requests-per-credential"},
+      {"--requests-per-credential", "4097", NULL, NULL, "from 1 to 4096", "--requests-per-credential"},
       {"--log-format", "xml", NULL, NULL, "auto, json or text", "log-format"},
       {"--no-such-option", NULL, NULL, NULL, "no-such-option", ""},
       {"surplus", NULL, NULL, NULL, "surplus", ""},

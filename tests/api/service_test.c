@@ -287,12 +287,60 @@ static void a_credential_has_its_share_of_workers(void **state) {
   assert_int_equal(api_server_stop(&server, SIGTERM), 0);
 }
 
+/* The number of a sample of the metrics. */
+static uint64_t sample(const char *name) {
+  http_get(&server, NULL, "/metrics", &reply);
+  assert_int_equal(reply.status, 200);
+  const char *at = strstr(reply.body, name);
+  assert_non_null(at);
+  return strtoull(at + strlen(name), NULL, 10);
+}
+
+static bool reads(const char *token) {
+  http_get(&server, token, "/v1/tasks", &reply);
+  return reply.status == 200;
+}
+
+/* What is under way counts until its answer is read: here, two bodies that do not come. Who is no credential's is not counted.
+ */
+static void a_credential_has_its_share_of_requests(void **state) {
+  (void)state;
+  char head[512];
+  int fds[2];
+  api_server_start(&server,
+                   (const char *const[]){"--requests-per-credential", "2", "--http-threads", "1", "--metrics-open", NULL});
+  int size = snprintf(head, sizeof head,
+                      "POST /v1/tasks HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer %s\r\nIdempotency-Key: k\r\n"
+                      "Content-Type: application/json\r\nContent-Length: 5\r\n\r\n{",
+                      server.token);
+  fds[0] = http_connect(&server);
+  http_send(fds[0], head, (size_t)size);
+  assert_true(reads(server.token));
+  fds[1] = http_connect(&server);
+  http_send(fds[1], head, (size_t)size);
+  api_wait(!reads(server.token)); /* both heads have been judged */
+  http_expect(&reply, 429, "RATE_LIMITED", NULL);
+  assert_string_equal(http_header(&reply, "Retry-After"), "1");
+  assert_true(sample("orbit_crowded_total{edge=\"http\"} ") >= 1);
+  assert_int_equal(sample("orbit_crowded_total{edge=\"worker\"} "), 0);
+  http_get(&server, NULL, "/v1/info", &reply);
+  assert_int_equal(reply.status, 200);
+  guard_close(&fds[0]);
+  api_wait(reads(server.token));
+  http_send(fds[1], "\"\":1", 4);
+  http_receive(fds[1], &reply);
+  assert_int_equal(reply.status, 400);
+  guard_close(&fds[1]);
+  assert_int_equal(api_server_stop(&server, SIGTERM), 0);
+}
+
 int main(void) {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
   const struct CMUnitTest tests[] = {
       CASE(the_watchdog_hears_from_an_engine_that_ticks), CASE(a_reload_is_announced),
       CASE(sockets_from_systemd_are_judged_too),          CASE(a_crash_leaves_no_memory_behind),
       CASE(an_address_has_its_share_of_connections),      CASE(a_credential_has_its_share_of_workers),
+      CASE(a_credential_has_its_share_of_requests),
   };
   (void)signal(SIGPIPE, SIG_IGN);
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -198,16 +198,19 @@ static void test_text(void **state) {
       {"orbit_log_file_bytes", "", 6},
       {"orbit_log_used_bytes", "", 7},
       {"orbit_log_reserved_bytes", "", 8},
+      {"orbit_crowded_total", "edge=\"http\"", 10},
+      {"orbit_crowded_total", "edge=\"worker\"", 11},
       {"process_resident_memory_bytes", "", 4096},
       {"process_open_fds", "", 5},
       {"process_max_fds", "", 1024},
       {"process_cpu_seconds_total", "", 0.25},
   };
+  static const struct crowded_numbers crowded = {.requests = 10, .workers = 11};
   struct metrics *metrics = sample_metrics();
   struct buffer out;
   (void)state;
   buffer_init(&out, 1024 * 1024);
-  metrics_text_write(&out, metrics, &process, 1, "1.2.3");
+  metrics_text_write(&out, metrics, &process, &crowded, 1, "1.2.3");
   buffer_append_char(&out, '\0');
   parse((const char *)out.data);
   check_histogram("orbit_commit_seconds");
@@ -219,13 +222,13 @@ static void test_text(void **state) {
   /* A task that waits for its time is not late. */
   metrics->queues[0].oldest_waiting_at = metrics->now_us + 1;
   buffer_reset(&out);
-  metrics_text_write(&out, metrics, &process, 1, "1.2.3");
+  metrics_text_write(&out, metrics, &process, &crowded, 1, "1.2.3");
   buffer_append_char(&out, '\0');
   parse((const char *)out.data);
   assert_true(value_of("orbit_queue_oldest_waiting_seconds", LABELS_A) == 0);
   /* While the log is read there is little to tell. */
   buffer_reset(&out);
-  metrics_text_write(&out, NULL, &process, 0.375, "1.2.3");
+  metrics_text_write(&out, NULL, &process, &crowded, 0.375, "1.2.3");
   buffer_append_char(&out, '\0');
   parse((const char *)out.data);
   assert_true(value_of("orbit_replay_ratio", "") == 0.375);

@@ -153,10 +153,45 @@ static void test_many(void **state) {
   directory_free(directory);
 }
 
+/* Places are the credential's, whatever its token is, and each is there again once it is left. */
+static void test_places(void **state) {
+  struct directory *directory = directory_new();
+  struct credential one = credential_make(1, "one"), other = credential_make(2, "other");
+  struct principal who, neighbour, stranger = {.credential_id = number_id(3)};
+  struct directory_place *places[3] = {NULL};
+  struct fault fault = {.status = STATUS_OK};
+  (void)state;
+  directory_put(directory, &one, false);
+  directory_put(directory, &other, false);
+  assert_int_equal(ask(directory, "one", now_us, &who), STATUS_OK);
+  assert_int_equal(ask(directory, "other", now_us, &neighbour), STATUS_OK);
+  for (int i = 0; i < 2; i++) assert_int_equal(directory_enter(directory, &who, 2, &places[i], &fault), STATUS_OK);
+  one.revision++;
+  token_hash(bytes_text("new"), one.token_hash);
+  directory_put(directory, &one, false);
+  for (int i = 0; i < 2; i++) {
+    assert_int_equal(directory_enter(directory, &who, 2, &places[2], &fault), STATUS_RATE_LIMITED);
+    assert_null(places[2]);
+    assert_int_equal(fault.retry_after_ms, crowded_retry_ms);
+  }
+  assert_int_equal(directory_enter(directory, &neighbour, 1, &places[2], &fault), STATUS_OK);
+  directory_leave(places[2]);
+  assert_int_equal(directory_enter(directory, &who, 3, &places[2], &fault), STATUS_OK);
+  directory_leave(places[2]);
+  directory_leave(places[0]);
+  assert_int_equal(directory_enter(directory, &who, 2, &places[0], &fault), STATUS_OK);
+  assert_int_equal(directory_enter(directory, &who, 0, &places[2], &fault), STATUS_OK); /* no limit */
+  for (int i = 0; i < 3; i++) directory_leave(places[i]);
+  directory_leave(NULL);
+  assert_int_equal(directory_enter(directory, &stranger, 2, &places[2], &fault), STATUS_UNAUTHENTICATED);
+  directory_free(directory);
+}
+
 int main(void) {
   static const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_known),   cmocka_unit_test(test_unknown),  cmocka_unit_test(test_expiry),
       cmocka_unit_test(test_endings), cmocka_unit_test(test_rotation), cmocka_unit_test(test_many),
+      cmocka_unit_test(test_places),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

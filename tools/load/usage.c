@@ -1,6 +1,6 @@
 /* Owns what is read about a server from outside: its processor time and memory, and its log after it stopped. */
-#include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -11,9 +11,7 @@
 /* "Name:   123 kB" in /proc/PID/status. */
 static uint64_t status_kib(const char *text, const char *name) {
   const char *at = strstr(text, name);
-  uint64_t value = 0;
-  if (at == NULL || sscanf(at + strlen(name), " %" SCNu64, &value) != 1) return 0;
-  return value;
+  return at != NULL ? strtoull(at + strlen(name), NULL, 10) : 0; /* white space is passed over */
 }
 
 struct usage usage_read(pid_t pid) {

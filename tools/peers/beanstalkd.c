@@ -1,6 +1,7 @@
 /* beanstalkd: put, reserve, delete. With -f0 a put and a delete are answered after an fsync of their own; a claim is memory
  * only. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "peers/peer.h"
@@ -38,13 +39,18 @@ static void claim(struct buffer *out, unsigned worker, unsigned count) {
 
 /* RESERVED id size, and the bytes. */
 static enum peer_answer claimed(struct bytes in, struct peer_job *jobs, unsigned limit, unsigned *ret_count, size_t *ret_used) {
-  unsigned long long id;
-  size_t size, line = line_size(in);
-  char text[64];
+  static const char reserved[] = "RESERVED ";
+  unsigned long long id, size;
+  size_t line = line_size(in);
+  char text[64], *end;
   if (line == 0) return PEER_WAIT;
   if (line >= sizeof text || limit == 0) return PEER_BROKEN;
   (void)snprintf(text, sizeof text, "%.*s", (int)line, (const char *)in.data);
-  if (sscanf(text, "RESERVED %llu %zu", &id, &size) != 2 || size > SIZE_MAX / 2) return PEER_BROKEN;
+  if (strncmp(text, reserved, sizeof reserved - 1) != 0) return PEER_BROKEN;
+  id = strtoull(text + sizeof reserved - 1, &end, 10);
+  if (*end != ' ') return PEER_BROKEN;
+  size = strtoull(end, &end, 10);
+  if ((*end != '\r' && *end != '\n') || size > SIZE_MAX / 2) return PEER_BROKEN;
   if (in.size - line < size + 2) return PEER_WAIT;
   (void)snprintf(jobs[0].id, sizeof jobs[0].id, "%llu", id);
   jobs[0].payload = bytes_of(in.data + line, size);

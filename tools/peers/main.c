@@ -154,6 +154,7 @@ static bool goes_on(struct bench *bench) {
 /* What must be said once, on a connection of its own. */
 static void set_up(struct bench *bench) {
   struct peer_line line;
+  must(bench->peer != NULL);
   if (bench->peer->set_up == NULL) return;
   line_open(&line, bench, 0, false);
   line.works = true; /* nothing is submitted when the answer comes: settled() claims, and the connection is closed */
@@ -251,6 +252,7 @@ static void settle(struct argp_state *state, struct bench *bench, unsigned port)
   struct fault fault = {0};
   char url[64];
   if (bench->peer == NULL || port == 0) argp_error(state, "say which queue, and its --port");
+  must(bench->peer != NULL); /* argp_error has ended the program */
   if (bench->batch > 1 && !bench->peer->batches) argp_error(state, "%s takes tasks one by one", bench->peer->name);
   bench->tasks = (bench->tasks + bench->batch - 1) / bench->batch * bench->batch;
   (void)snprintf(url, sizeof url, "http://127.0.0.1:%u", port);
