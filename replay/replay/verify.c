@@ -126,7 +126,7 @@ static enum status record_find(void *context, uint64_t seq, struct bytes *ret_re
 static void check_identity(struct verify *verify, const struct event *event) {
   struct event earlier;
   if (id_is_zero(&event->common.identity)) return;
-  enum status status = state_receipt(verify->state, &event->common.identity, verify->history,
+  enum status status = state_receipt(verify->state, &event->common.identity, NULL, verify->history,
                                      (struct record_source){record_find, verify->lookups}, &earlier);
   if (status == STATUS_END) return;
   char detail[64];

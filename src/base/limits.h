@@ -140,6 +140,7 @@ enum {
   tick_tickets_max = 1024, /* BATCH_MAX: commands of one commit */
   mailbox_tickets_max = 16384,
   tick_expiries_max = 1024,
+  tick_evictions_max = 1024, /* ended tasks that leave memory behind one tick */
   dispatch_leases_max = 1024,
   events_per_command_max = 8,
   engine_silence_us_min = 1000000, /* Orbit heard nobody for longer than this: leases are longer by as much */
@@ -175,13 +176,17 @@ enum {
   log_zero_piece_bytes = 256 * 1024,        /* zeroes handed to one write */
 
   /* checkpoint (views/) */
-  views_tables_max = 8,
-  checkpoint_batch_events = 65536, /* folded into rows between two commits, rounded up to whole commits of the log */
-  checkpoint_chunk_entries = 4095, /* receipts of one row: 16 whole pages with LMDB's page header */
-  checkpoint_interval_ms = 1000,   /* how often the follower looks for new events */
-  checkpoint_retry_ms = 30000,     /* after its disk failed it */
-  checkpoint_stop_ms_max = 10000,  /* how long a clean stop lets it catch up */
-  walker_depth_max = 32,           /* levels of a tree in the file */
+  retention_s_default = 30 * 24 * 3600, /* how long ended tasks are answered */
+  hot_window_s_default = 24 * 3600,     /* how long ended tasks stay in memory */
+  views_tables_max = 16,
+  checkpoint_batch_events = 65536,     /* folded into rows between two commits, rounded up to whole commits of the log */
+  checkpoint_chunk_entries = 4095,     /* receipts of one row: 16 whole pages with LMDB's page header */
+  checkpoint_interval_ms = 1000,       /* how often the follower looks for new events */
+  checkpoint_index_receipts = 1 << 20, /* so many receipts wait before they are sorted into the index of identities */
+  checkpoint_clean_rows = 4096,        /* removed from views/ in one commit, once their time is over */
+  checkpoint_retry_ms = 30000,         /* after its disk failed it */
+  checkpoint_stop_ms_max = 10000,      /* how long a clean stop lets it catch up */
+  walker_depth_max = 32,               /* levels of a tree in the file */
   walker_page_bytes_min = 512,
   walker_page_bytes_max = 32 * 1024,
   walker_tries_max = 1000, /* new snapshots without an event between them */

@@ -133,6 +133,11 @@ static void write_engine(struct buffer *out, const struct metrics *metrics) {
   histogram(out, "orbit_commit_seconds", &engine->commit, "Time of one commit with its sync.");
   histogram(out, "orbit_answer_seconds", &engine->answer, "Time of a command in the engine, its commit included.");
   whole(out, "orbit_tasks", "gauge", metrics->tasks, "Tasks known, ended ones too.");
+  whole(out, "orbit_tasks_in_memory", "gauge", metrics->kept.tasks, "Tasks kept in memory.");
+  whole(out, "orbit_tasks_ended_in_memory", "gauge", metrics->kept.ended, "Of them, those that have ended.");
+  whole(out, "orbit_tasks_left_memory", "gauge", metrics->kept.tasks_away, "Ended tasks that are not in memory.");
+  whole(out, "orbit_receipts_in_memory", "gauge", metrics->kept.receipts, "Receipts kept in memory.");
+  whole(out, "orbit_memory_bytes", "gauge", metrics->kept.bytes, "What tasks and receipts take in memory, about.");
   write_queue_tasks(out, metrics);
   write_oldest_waiting(out, metrics);
   write_queue_paused(out, metrics);

@@ -135,7 +135,7 @@ static enum status repeat(struct engine *engine, struct ticket *ticket, const st
 static enum status take_up(struct engine *engine, struct ticket *ticket) {
   struct answer *answer = &ticket->answer;
   struct event event;
-  enum status status = command_receipt(engine, &ticket->command, &event, &answer->fault);
+  enum status status = command_receipt(engine, &ticket->command, NULL, &event, &answer->fault);
   if (status == STATUS_OK) return repeat(engine, ticket, &event);
   return status == STATUS_END ? STATUS_END : refuse(answer, status);
 }

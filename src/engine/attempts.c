@@ -74,7 +74,7 @@ static enum status take_up(struct engine *engine, struct ticket *ticket, const s
   enum status status = command_reach_task(engine, &ticket->command.who, &ref->task_id, &number, &answer->fault);
   if (status != STATUS_OK) return refuse(answer, status);
   *ret_number = number;
-  status = command_receipt(engine, &ticket->command, &event, &answer->fault);
+  status = command_receipt(engine, &ticket->command, state_task_at(engine->state, number), &event, &answer->fault);
   if (status == STATUS_OK) return repeat_attempt(engine, ticket, number, &event);
   return status == STATUS_END ? STATUS_END : refuse(answer, status);
 }
@@ -183,9 +183,10 @@ static enum status finish_without_authority(struct engine *engine, struct ticket
   if (!attempt_existed(engine, task, finish, &ticket->command.who, &kept))
     return refuse(&ticket->answer, fault_set(&ticket->answer.fault, STATUS_NOT_FOUND, "/attempt_id",
                                              "the task has no attempt %s", id_text(&finish->ref.attempt_id).text));
-  enum status status = state_receipt(engine->state, &finish->report.identity, engine->history, engine_source(engine), &event);
+  enum status status =
+      state_receipt(engine->state, &finish->report.identity, task, engine->history, engine_source(engine), &event);
   if (status == STATUS_END) return record_evidence(engine, ticket, number, why_without_authority(task, &finish->ref), kept);
-  if (status != STATUS_OK)
+  if (status != STATUS_OK) /* its history leads to it: the store is not asked */
     return refuse(&ticket->answer,
                   fault_set(&ticket->answer.fault, STATUS_INTERNAL, NULL, "a receipt could not be read from the log"));
   if (id_equal(&event.common.digest, &ticket->command.operation.digest)) return repeat_attempt(engine, ticket, number, &event);
@@ -217,8 +218,18 @@ static void tell_ended(struct engine *engine, struct worker *holder, const struc
   engine_depart(engine, holder->home, &push->mail);
 }
 
+/* A waiting task whose time to start has come: it draws no ids, so that they do not tell how it came to stand here. */
+static bool is_but_due(const struct task *task, int64_t now_us) {
+  return task->state == TASK_WAITING && now_us < task->deadline_at &&
+         (task->start_deadline_at == 0 || now_us < task->start_deadline_at);
+}
+
 void attempt_expire(struct engine *engine, uint32_t number) {
   struct task *task = state_task_at(engine->state, number);
+  if (is_but_due(task, engine->now_us)) {
+    state_timer_settle(engine->state, number, engine->now_us);
+    return;
+  }
   struct decide_env env = engine_env(engine);
   decide_expire(task, &env, &engine->list);
   if (engine->list.count == 0) {

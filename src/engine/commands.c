@@ -17,8 +17,12 @@ bool command_reaches_queue(struct engine *engine, const struct principal *who, c
 
 enum status command_reach_task(struct engine *engine, const struct principal *who, const struct id *task_id,
                                uint32_t *ret_number, struct fault *fault) {
-  uint32_t number = state_task_number(engine->state, task_id);
-  if (number != 0 &&
+  uint32_t number = 0;
+  enum status status = state_find(engine->state, task_id, &number);
+  if (status == STATUS_UNAVAILABLE) return command_store_fault(fault);
+  if (status != STATUS_OK && status != STATUS_END)
+    return fault_set(fault, STATUS_INTERNAL, NULL, "the task's row in views/ cannot be read");
+  if (status == STATUS_OK &&
       command_reaches_queue(engine, who, &state_queue_of(engine->state, state_task_at(engine->state, number))->id)) {
     *ret_number = number;
     return STATUS_OK;
@@ -26,13 +30,21 @@ enum status command_reach_task(struct engine *engine, const struct principal *wh
   return fault_set(fault, STATUS_NOT_FOUND, NULL, "there is no task %s within reach of this credential", id_text(task_id).text);
 }
 
-enum status command_receipt(struct engine *engine, const struct command *command, struct event *ret_event,
-                            struct fault *fault) {
+enum status command_store_fault(struct fault *fault) {
+  (void)fault_set(fault, STATUS_UNAVAILABLE, NULL,
+                  "tasks that have ended cannot be read while views/ is made anew; repeat the request");
+  fault->retry_after_ms = 1000;
+  return STATUS_UNAVAILABLE;
+}
+
+enum status command_receipt(struct engine *engine, const struct command *command, const struct task *task,
+                            struct event *ret_event, struct fault *fault) {
   struct event event;
   if (id_is_zero(&command->operation.identity)) return STATUS_END;
   enum status status =
-      state_receipt(engine->state, &command->operation.identity, engine->history, engine_source(engine), &event);
+      state_receipt(engine->state, &command->operation.identity, task, engine->history, engine_source(engine), &event);
   if (status == STATUS_END) return status;
+  if (status == STATUS_UNAVAILABLE) return command_store_fault(fault);
   if (status != STATUS_OK) return fault_set(fault, STATUS_INTERNAL, NULL, "a receipt could not be read from the log");
   if (!id_equal(&event.common.digest, &command->operation.digest))
     return fault_set(
@@ -67,7 +79,7 @@ enum status command_submit(struct engine *engine, const struct command *command,
     return refuse(
         answer, fault_set(&answer->fault, STATUS_NOT_FOUND, "/queue_id", "there is no queue %s within reach of this credential",
                           id_text(&command->as.submit.queue_id).text));
-  enum status status = command_receipt(engine, command, &event, &answer->fault);
+  enum status status = command_receipt(engine, command, NULL, &event, &answer->fault);
   if (status == STATUS_OK) return repeat_task(engine, &event, answer);
   if (status != STATUS_END) return refuse(answer, status);
   if ((status = command_room(engine, &answer->fault)) != STATUS_OK) return refuse(answer, status);

@@ -18,6 +18,9 @@ struct engine *engine_new(struct journal *journal, struct state *state, const st
   engine->zones = zones_new(options->zoneinfo);
   engine->node_id = journal_node_id(journal);
   engine->dispatch_again_us = INT64_MAX;
+  engine->hot_window_us = options->hot_window_us;
+  engine->retention_us = options->retention_us;
+  engine->memory_max = options->memory_max;
   must(journal_reader_new(journal, &engine->reader) == STATUS_OK);
   must(mailbox_init(&engine->mailbox) == STATUS_OK);
   (void)snprintf(engine->version, sizeof engine->version, "%s", options->version);
@@ -203,21 +206,36 @@ static enum status tick_commit(struct engine *engine, struct fault *fault) {
   return STATUS_OK;
 }
 
+/* What has ended leaves memory, behind the answers: some tasks a tick, and the next tick at once when there may be more. */
+static bool make_room(struct engine *engine) {
+  struct evict_policy policy = {.ended_before_us = engine->now_us - engine->hot_window_us,
+                                .memory_max = engine->memory_max,
+                                .tasks_max = tick_evictions_max};
+  bool more = state_evict(engine->state, &policy, engine->history, engine_source(engine)) == tick_evictions_max;
+  if (engine->reader_fresh) journal_reader_release(engine->reader);
+  return more;
+}
+
 enum status engine_tick(struct engine *engine, int64_t now_us, int64_t *ret_next_us, bool *ret_busy, struct fault *fault) {
   enum status status = tick_begin(engine, now_us, fault);
   if (status != STATUS_OK) return status;
   expire_due(engine);
   triggers_fire(engine);
+  retention_move(engine);
   handle_tickets(engine);
   dispatch(engine);
+  state_close_cold(engine->state);
   if (engine->reader_fresh) journal_reader_release(engine->reader);
+  engine->reader_fresh = false;
   status = tick_commit(engine, fault);
   if (status != STATUS_OK) return status; /* nothing has been answered, and nothing will be */
   if (engine->directory_stale) publish_directory(engine);
   engine->counters.ticks++;
   depart_all(engine);
+  bool crowded = make_room(engine);
   int64_t timer = time_earlier(state_timer_next(engine->state), triggers_next(engine));
   *ret_next_us = timer < engine->dispatch_again_us ? timer : engine->dispatch_again_us;
+  if (crowded) *ret_next_us = now_us;
   if (engine->starved) *ret_next_us = now_us + disk_full_again_us;
   *ret_busy = engine->waiting != NULL || (timer <= now_us && !engine->starved);
   return STATUS_OK;

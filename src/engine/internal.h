@@ -11,6 +11,7 @@
 #include "engine/mailbox.h"
 #include "engine/metrics.h"
 #include "engine/zones.h"
+#include "state/evict.h"
 #include "state/heap.h"
 #include "state/index.h"
 #include "state/pool.h"
@@ -70,6 +71,10 @@ struct engine {
   int64_t up_since; /* when this server came up, in Orbit's time */
   struct id node_id;
   char version[32];
+  int64_t hot_window_us;
+  int64_t retention_us;
+  int64_t retain_at_us; /* when it is looked at again */
+  uint64_t memory_max;
 
   struct mailbox mailbox;
   struct mail *waiting; /* taken from the mailbox, not yet handled; oldest first */
@@ -117,15 +122,21 @@ struct decide_env engine_env(struct engine *engine);
 /* The mail leaves when the tick's commit is durable. */
 void engine_depart(struct engine *engine, struct outbox *home, struct mail *mail);
 
+/* retention.c: moves retention on, when ended tasks are old enough; looks now and then. */
+void retention_move(struct engine *engine);
+
 /* commands.c: fills ticket->answer. */
 void command_handle(struct engine *engine, struct ticket *ticket);
 /* OK with the task when it is in the principal's namespace and queue scope; else NOT_FOUND, never telling which. */
 enum status command_reach_task(struct engine *engine, const struct principal *who, const struct id *task_id,
                                uint32_t *ret_number, struct fault *fault);
 bool command_reaches_queue(struct engine *engine, const struct principal *who, const struct id *queue_id);
-/* Looks for the receipt of the command. END: none. OK: *ret_event carries it and the content is the same. IDEMPOTENCY_CONFLICT.
- */
-enum status command_receipt(struct engine *engine, const struct command *command, struct event *ret_event, struct fault *fault);
+/* Looks for the receipt of the command, which is about this task (NULL: about none that exists). END: none. OK: *ret_event
+ * carries it and the content is the same. IDEMPOTENCY_CONFLICT, UNAVAILABLE. */
+enum status command_receipt(struct engine *engine, const struct command *command, const struct task *task,
+                            struct event *ret_event, struct fault *fault);
+/* UNAVAILABLE, to be asked again: what left memory cannot be read at the moment. */
+enum status command_store_fault(struct fault *fault);
 enum status refuse(struct answer *answer, enum status status);
 #ifdef ORBIT_ANALYSIS /* as in base/status.h */
 #define refuse(answer, code) (((void)(refuse)(answer, code)), (enum status)(code))

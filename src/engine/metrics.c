@@ -56,6 +56,7 @@ enum status metrics_get(struct engine *engine, struct ticket *ticket) {
   metrics->engine.mailbox_full = atomic_load(&engine->mailbox_full);
   journal_stats(engine->journal, &metrics->journal);
   metrics->tasks = state_task_count(engine->state);
+  metrics->kept = state_evict_counts(engine->state);
   metrics->workers = engine->workers.live;
   metrics->now_us = engine->now_us;
   state_each_queue(engine->state, gather_queue, &gathering);

@@ -6,6 +6,7 @@
 #include "core/command.h"
 #include "core/model.h"
 #include "journal/journal.h"
+#include "state/evict.h"
 
 /* Latencies in microseconds: bucket i counts what took at most 2^i × 16 µs and more than the bucket before; the last one all
  * that took longer. */
@@ -35,7 +36,8 @@ struct metrics_queue {
 struct metrics {
   struct engine_counters engine;
   struct journal_stats journal;
-  uint64_t tasks;           /* in memory */
+  uint64_t tasks;           /* known */
+  struct evict_counts kept; /* of them, what is in memory */
   uint64_t workers;         /* connected */
   uint64_t leased, running; /* attempts with authority, all namespaces */
   int64_t now_us;

@@ -54,7 +54,7 @@ static enum status take_up(struct engine *engine, struct ticket *ticket, const s
   struct event event;
   enum status status = command_reach_task(engine, &ticket->command.who, task_id, ret_number, &answer->fault);
   if (status != STATUS_OK) return refuse(answer, status);
-  status = command_receipt(engine, &ticket->command, &event, &answer->fault);
+  status = command_receipt(engine, &ticket->command, state_task_at(engine->state, *ret_number), &event, &answer->fault);
   if (status == STATUS_OK) return repeat_operation(engine, ticket, &event);
   return status == STATUS_END ? STATUS_END : refuse(answer, status);
 }

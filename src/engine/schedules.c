@@ -112,7 +112,7 @@ enum status schedule_write(struct engine *engine, struct ticket *ticket) {
     return not_found(answer, &command->as.schedule.id);
   enum status status = create ? check_new(engine, command, &answer->fault) : STATUS_OK;
   if (status != STATUS_OK) return refuse(answer, status);
-  status = command_receipt(engine, command, &event, &answer->fault);
+  status = command_receipt(engine, command, NULL, &event, &answer->fault);
   if (status == STATUS_OK) return repeat(engine, answer, &event);
   if (status != STATUS_END) return refuse(answer, status);
   if (!create && schedule->deleted) return not_found(answer, &command->as.schedule.id);

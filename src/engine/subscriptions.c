@@ -28,7 +28,7 @@ static struct subscription *reach(struct engine *engine, const struct principal 
 static enum status take_up(struct engine *engine, struct ticket *ticket) {
   struct answer *answer = &ticket->answer;
   struct event event;
-  enum status status = command_receipt(engine, &ticket->command, &event, &answer->fault);
+  enum status status = command_receipt(engine, &ticket->command, NULL, &event, &answer->fault);
   if (status != STATUS_OK) return status == STATUS_END ? STATUS_END : refuse(answer, status);
   const struct subscription *present = state_subscription(engine->state, &event.stream);
   must(present != NULL); /* its write carries the receipt */

@@ -197,3 +197,90 @@ enum status views_each(struct views *views, unsigned table, views_visit *visit, 
   if (status != STATUS_OK) return status;
   return code == MDB_NOTFOUND ? STATUS_OK : journal_error(code);
 }
+
+/* ---- one row by its place ---- */
+
+/* The first row at or behind key, or the last before it. An LMDB code. */
+static int seek(MDB_txn *txn, MDB_dbi table, struct bytes key, bool below, struct bytes *ret_key, struct bytes *ret_value) {
+  MDB_cursor *cursor;
+  MDB_val at = val_of(key), value;
+  int code = mdb_cursor_open(txn, table, &cursor);
+  if (code != 0) return code;
+  code = mdb_cursor_get(cursor, &at, &value, MDB_SET_RANGE);
+  if (below && code == 0) code = mdb_cursor_get(cursor, &at, &value, MDB_PREV);
+  else if (below && code == MDB_NOTFOUND) code = mdb_cursor_get(cursor, &at, &value, MDB_LAST);
+  mdb_cursor_close(cursor);
+  if (code != 0) return code;
+  *ret_key = bytes_of(at.mv_data, at.mv_size);
+  *ret_value = bytes_of(value.mv_data, value.mv_size);
+  return 0;
+}
+
+static enum status seek_status(int code) {
+  if (code == MDB_NOTFOUND) return STATUS_END;
+  return code == 0 ? STATUS_OK : journal_error(code);
+}
+
+enum status views_from(struct views *views, unsigned table, struct bytes key, struct bytes *ret_key, struct bytes *ret_value) {
+  must(views->txn != NULL && table < views->table_count);
+  return seek_status(seek(views->txn, views->tables[table], key, false, ret_key, ret_value));
+}
+
+/* ---- readers ---- */
+
+struct views_reader {
+  struct views *views;
+  MDB_txn *txn;
+  bool reading;
+};
+
+enum status views_reader_new(struct views *views, struct views_reader **ret_reader, struct fault *fault) {
+  struct views_reader *reader = guard_calloc(1, sizeof *reader);
+  reader->views = views;
+  int code = mdb_txn_begin(views->env, NULL, MDB_RDONLY, &reader->txn);
+  if (code != 0) {
+    free(reader);
+    return views_fault(fault, code, views->path, "cannot be read beside its writer");
+  }
+  mdb_txn_reset(reader->txn);
+  *ret_reader = reader;
+  return STATUS_OK;
+}
+
+void views_reader_free(struct views_reader *reader) {
+  if (reader == NULL) return;
+  mdb_txn_abort(reader->txn);
+  free(reader);
+}
+
+enum status views_reader_begin(struct views_reader *reader) {
+  must(!reader->reading);
+  int code = mdb_txn_renew(reader->txn);
+  reader->reading = code == 0;
+  return code == 0 ? STATUS_OK : journal_error(code);
+}
+
+void views_reader_end(struct views_reader *reader) {
+  if (reader->reading) mdb_txn_reset(reader->txn);
+  reader->reading = false;
+}
+
+enum status views_reader_get(struct views_reader *reader, unsigned table, struct bytes key, struct bytes *ret_value) {
+  must(reader->reading && table < reader->views->table_count);
+  MDB_val at = val_of(key), value;
+  int code = mdb_get(reader->txn, reader->views->tables[table], &at, &value);
+  if (code == 0) *ret_value = bytes_of(value.mv_data, value.mv_size);
+  return seek_status(code);
+}
+
+enum status views_reader_from(struct views_reader *reader, unsigned table, struct bytes key, struct bytes *ret_key,
+                              struct bytes *ret_value) {
+  must(reader->reading && table < reader->views->table_count);
+  return seek_status(seek(reader->txn, reader->views->tables[table], key, false, ret_key, ret_value));
+}
+
+enum status views_reader_below(struct views_reader *reader, unsigned table, struct bytes key, struct bytes *ret_key,
+                               struct bytes *ret_value) {
+  must(reader->reading && table < reader->views->table_count);
+  return seek_status(seek(reader->txn, reader->views->tables[table], key, true, ret_key, ret_value));
+}

@@ -50,5 +50,24 @@ uint64_t views_count(struct views *views, unsigned table);
 /* Called for each row in the order of keys (memcmp); anything but OK ends the walk and is returned. */
 typedef enum status views_visit(void *context, struct bytes key, struct bytes value);
 enum status views_each(struct views *views, unsigned table, views_visit *visit, void *context);
+/* The first row whose key is not below this one. END: none. */
+enum status views_from(struct views *views, unsigned table, struct bytes key, struct bytes *ret_key, struct bytes *ret_value);
+
+/* ---- Readers: each with a snapshot of its own, beside the writer. Used by one thread at a time, which may be another one than
+ * the store's; freed before the store is closed. Spans live until the snapshot ends. ---- */
+
+struct views_reader;
+enum status views_reader_new(struct views *views, struct views_reader **ret_reader, struct fault *fault);
+void views_reader_free(struct views_reader *reader); /* NULL is fine */
+/* Takes a snapshot, of what was committed before the call. There is none yet. UNAVAILABLE, NO_MEMORY, IO_ERROR. */
+enum status views_reader_begin(struct views_reader *reader);
+void views_reader_end(struct views_reader *reader); /* also when there is none */
+/* END: no such row. CORRUPT, IO_ERROR. */
+enum status views_reader_get(struct views_reader *reader, unsigned table, struct bytes key, struct bytes *ret_value);
+/* The first row whose key is not below this one; the last one whose key is below it. END: none. */
+enum status views_reader_from(struct views_reader *reader, unsigned table, struct bytes key, struct bytes *ret_key,
+                              struct bytes *ret_value);
+enum status views_reader_below(struct views_reader *reader, unsigned table, struct bytes key, struct bytes *ret_key,
+                               struct bytes *ret_value);
 
 #endif

@@ -13,7 +13,7 @@
 #include "base/bytes.h"
 #include "base/limits.h"
 
-enum option_kind { OPTION_TEXT, OPTION_NUMBER, OPTION_BYTES, OPTION_FLAG };
+enum option_kind { OPTION_TEXT, OPTION_NUMBER, OPTION_BYTES, OPTION_SECONDS, OPTION_FLAG };
 
 static const struct option_row {
   const char *name;
@@ -61,24 +61,42 @@ static const struct option_row {
      offsetof(struct config, requests_per_credential), 1, http_connections_max, false},
     {"core-dumps", "ORBIT_CORE_DUMPS", NULL, "let a crash write memory to disk, secrets with it", OPTION_FLAG,
      offsetof(struct config, core_dumps), 0, 0, false},
+    {"hot-window", "ORBIT_HOT_WINDOW", "TIME", "how long ended tasks stay in memory, suffix s, m, h or d (24h)", OPTION_SECONDS,
+     offsetof(struct config, hot_window), 0, UINT64_C(36500) * 86400, false},
+    {"retention", "ORBIT_RETENTION", "TIME", "how long ended tasks are answered, suffix s, m, h or d; 0: for ever (30d)",
+     OPTION_SECONDS, offsetof(struct config, retention), 0, UINT64_C(36500) * 86400, false},
+    {"memory-max", "ORBIT_MEMORY_MAX", "BYTES",
+     "ended tasks leave memory sooner while tasks and receipts take more, suffix K, M, G or T (0: no bound)", OPTION_BYTES,
+     offsetof(struct config, memory_max), 0, UINT64_C(1) << 46, false},
     {"check", NULL, NULL, "judge the configuration and stop", OPTION_FLAG, offsetof(struct config, check), 0, 0, true},
     {"print-config", NULL, NULL, "print the configuration as an INI file and stop", OPTION_FLAG,
      offsetof(struct config, print_config), 0, 0, true},
 };
 enum { row_count = sizeof rows / sizeof rows[0], key_first = 1000, key_config = 999 };
 
-static bool parse_number(const char *text, bool suffix, uint64_t *ret_value) {
-  static const char suffixes[] = "KMGT";
+/* A number with one letter behind it, which multiplies. */
+static bool parse_number(const char *text, enum option_kind kind, uint64_t *ret_value) {
+  static const struct {
+    enum option_kind kind;
+    char letter;
+    uint64_t factor;
+  } suffixes[] = {{OPTION_BYTES, 'K', UINT64_C(1) << 10},
+                  {OPTION_BYTES, 'M', UINT64_C(1) << 20},
+                  {OPTION_BYTES, 'G', UINT64_C(1) << 30},
+                  {OPTION_BYTES, 'T', UINT64_C(1) << 40},
+                  {OPTION_SECONDS, 's', 1},
+                  {OPTION_SECONDS, 'm', 60},
+                  {OPTION_SECONDS, 'h', 3600},
+                  {OPTION_SECONDS, 'd', 86400}};
   char *end;
   errno = 0;
   unsigned long long value = strtoull(text, &end, 10);
   if (errno != 0 || end == text || text[0] == '-' || text[0] == '+' || text[0] == ' ') return false;
-  const char *found = suffix && *end != 0 ? strchr(suffixes, *end) : NULL;
-  if (found != NULL) {
-    unsigned shift = 10 * (unsigned)(found - suffixes + 1);
-    if (value > UINT64_MAX >> shift) return false;
-    value <<= shift;
+  for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0] && *end != 0; i++) {
+    if (suffixes[i].kind != kind || suffixes[i].letter != *end) continue;
+    if (__builtin_mul_overflow(value, suffixes[i].factor, &value)) return false;
     end++;
+    break;
   }
   *ret_value = value;
   return *end == 0;
@@ -115,8 +133,9 @@ static enum status set_option(struct config *config, const struct option_row *ro
       return fault_set(fault, STATUS_INVALID_ARGUMENT, row->name, "%s: \"%.64s\" is neither true nor false", source, text);
     case OPTION_NUMBER:
     case OPTION_BYTES:
+    case OPTION_SECONDS:
     default:
-      if (!parse_number(text, row->kind == OPTION_BYTES, &number) || number < row->min || number > row->max)
+      if (!parse_number(text, row->kind, &number) || number < row->min || number > row->max)
         return fault_set(fault, STATUS_INVALID_ARGUMENT, row->name, "%s: \"%.64s\" is no number from %" PRIu64 " to %" PRIu64,
                          source, text, row->min, row->max);
       *(uint64_t *)(void *)target = number;
@@ -214,6 +233,8 @@ enum status config_read(int argc, char **argv, struct config *ret_config, struct
                           .connections_per_address = http_connections_max / 2,
                           .workers_per_credential = worker_connections_max / 2,
                           .requests_per_credential = http_connections_max / 2,
+                          .hot_window = hot_window_s_default,
+                          .retention = retention_s_default,
                           .checkpoint = true};
   struct flags flags = {.config = getenv("ORBIT_CONFIG")};
   parse_flags(argc, argv, &flags);
@@ -233,6 +254,8 @@ enum status config_read(int argc, char **argv, struct config *ret_config, struct
   if ((config.tls_cert[0] == 0) != (config.tls_key[0] == 0))
     return fault_set(fault, STATUS_INVALID_ARGUMENT, "tls-key",
                      "--tls-cert and --tls-key come together: one of them is missing");
+  if (config.memory_max != 0 && !config.checkpoint)
+    return fault_set(fault, STATUS_INVALID_ARGUMENT, "memory-max", "--memory-max needs a checkpoint to leave ended tasks to");
   *ret_config = config;
   return STATUS_OK;
 }
@@ -243,9 +266,10 @@ void config_print(const struct config *config) {
     if (rows[i].flag_only) continue;
     if (rows[i].kind == OPTION_TEXT) (void)printf("%s = %s\n", rows[i].name, source);
     if (rows[i].kind == OPTION_FLAG) (void)printf("%s = %s\n", rows[i].name, *(const bool *)source ? "true" : "false");
-    if (rows[i].kind != OPTION_NUMBER && rows[i].kind != OPTION_BYTES) continue;
+    if (rows[i].kind == OPTION_TEXT || rows[i].kind == OPTION_FLAG) continue;
     uint64_t number;
     memcpy(&number, source, sizeof number);
-    if (number != 0) (void)printf("%s = %" PRIu64 "\n", rows[i].name, number);
+    if (rows[i].kind == OPTION_SECONDS) (void)printf("%s = %" PRIu64 "s\n", rows[i].name, number);
+    else if (number != 0) (void)printf("%s = %" PRIu64 "\n", rows[i].name, number);
   }
 }

@@ -19,6 +19,9 @@ struct config {
   char tls_key[config_text_bytes_max];
   uint64_t http_threads;            /* 0: cores - 1, at least 1 */
   uint64_t map_size;                /* bytes of address space for the log */
+  uint64_t hot_window;              /* seconds that ended tasks stay in memory */
+  uint64_t retention;               /* seconds that ended tasks are answered; 0: for ever */
+  uint64_t memory_max;              /* bytes that tasks and receipts may take before they leave sooner; 0: no bound */
   bool accept_future_log;           /* start although the log's last event lies ahead of the wall clock */
   bool allow_plain_text;            /* listen without TLS beyond loopback */
   uint64_t connections_per_address; /* at each of the two ports */

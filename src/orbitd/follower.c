@@ -26,8 +26,10 @@ struct follower {
   bool stopping;                 /* under lock */
   int64_t stop_until_us;         /* under lock */
   struct checkpoint *checkpoint; /* the thread's; NULL: not open */
-  bool complained;               /* the thread's: a failure was logged, and nothing has gone well since */
-  unsigned damaged;              /* the thread's: how often what it read was not what it should be */
+  struct cold *cold;
+  uint64_t index_receipts; /* so many wait before they are sorted in */
+  bool complained;         /* the thread's: a failure was logged, and nothing has gone well since */
+  unsigned damaged;        /* the thread's: how often what it read was not what it should be */
 };
 
 char *views_path(const char *data_directory) {
@@ -72,13 +74,25 @@ static enum status open_checkpoint(struct follower *follower, struct fault *faul
   return checkpoint_open(follower->path, follower->map_bytes, follower->journal, &follower->checkpoint, fault);
 }
 
+/* Behind the events: what waits is sorted in, what is over goes, and whoever reads is told. */
+static enum status tidy(struct follower *follower, struct fault *fault) {
+  enum { commits_max = 16 }; /* then events come first again */
+  bool more = true;
+  enum status status = checkpoint_index(follower->checkpoint, follower->index_receipts, fault);
+  for (unsigned i = 0; status == STATUS_OK && more && i < commits_max; i++)
+    status = checkpoint_clean(follower->checkpoint, cold_floor(follower->cold), &more, fault);
+  return status == STATUS_OK ? checkpoint_lend(follower->checkpoint, follower->cold, fault) : status;
+}
+
 static enum status follow(struct follower *follower, uint64_t *ret_events, struct fault *fault) {
   enum status status = follower->checkpoint == NULL ? open_checkpoint(follower, fault) : STATUS_OK;
   if (status == STATUS_OK) status = checkpoint_follow(follower->checkpoint, checkpoint_batch_events, ret_events, fault);
+  if (status == STATUS_OK) status = tidy(follower, fault);
   if (status == STATUS_OK) {
     follower->complained = false;
     return status;
   }
+  cold_withdraw(follower->cold);
   checkpoint_close(follower->checkpoint);
   follower->checkpoint = NULL;
   complain(follower, fault);
@@ -108,6 +122,7 @@ static void *run(void *context) {
     (void)snprintf(seq, sizeof seq, "%" PRIu64, checkpoint_seq(follower->checkpoint));
     log_line(follower->log, LOG_INFO, "checkpoint written", "seq", seq, NULL);
   }
+  cold_withdraw(follower->cold);
   checkpoint_close(follower->checkpoint);
   return NULL;
 }
@@ -119,14 +134,25 @@ static void follower_free(struct follower *follower) {
   free(follower);
 }
 
-enum status follower_start(const struct log *log, struct journal *journal, const char *data_directory, uint64_t map_bytes,
+/* A receipt that waits takes memory: some hundredths of what there may be. */
+static uint64_t index_receipts(uint64_t memory_max) {
+  enum { bytes_share = 1024, receipts_min = 1024 };
+  uint64_t receipts = memory_max != 0 ? memory_max / bytes_share : checkpoint_index_receipts;
+  if (receipts < receipts_min) receipts = receipts_min;
+  return receipts < checkpoint_index_receipts ? receipts : checkpoint_index_receipts;
+}
+
+enum status follower_start(const struct log *log, struct journal *journal, const struct follower_options *options,
                            struct follower **ret_follower, struct fault *fault) {
   struct follower *follower = guard_calloc(1, sizeof *follower);
   pthread_condattr_t attributes;
   follower->log = log;
   follower->journal = journal;
-  follower->map_bytes = map_bytes;
-  follower->path = views_path(data_directory);
+  follower->map_bytes = options->map_bytes;
+  follower->checkpoint = options->checkpoint;
+  follower->cold = options->cold;
+  follower->index_receipts = index_receipts(options->memory_max);
+  follower->path = views_path(options->data_directory);
   (void)pthread_mutex_init(&follower->lock, NULL);
   (void)pthread_condattr_init(&attributes);
   (void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);

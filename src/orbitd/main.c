@@ -34,6 +34,7 @@ struct server {
   struct channel *channel;
   pthread_t engine_thread;
   struct follower *follower; /* NULL: no checkpoint is kept */
+  struct cold *cold;         /* what has ended and left memory */
 };
 
 static void *run_engine(void *context) {
@@ -138,7 +139,10 @@ static enum status judge_readers(struct journal *journal, struct fault *fault) {
 static enum status start(struct server *server, struct fault *fault) {
   struct edge *edge = &server->edge;
   struct journal_options options = {.map_bytes = server->config.map_size};
-  struct engine_options engine_options = {.version = ORBIT_VERSION};
+  struct engine_options engine_options = {.version = ORBIT_VERSION,
+                                          .hot_window_us = (int64_t)server->config.hot_window * 1000000,
+                                          .retention_us = (int64_t)server->config.retention * 1000000,
+                                          .memory_max = server->config.memory_max};
   struct state *state;
   enum status status = open_sockets(server, fault);
   if (status == STATUS_OK) status = journal_open(server->config.data, &options, &edge->journal, fault);
@@ -148,8 +152,13 @@ static enum status start(struct server *server, struct fault *fault) {
   if ((status = judge_readers(edge->journal, fault)) != STATUS_OK) return status;
   if ((status = http_start(edge, server->http_fd, http_threads(&server->config), &server->http, fault)) != STATUS_OK)
     return status;
-  const char *checkpoint_of = server->config.checkpoint ? server->config.data : NULL;
-  if ((status = replay_log(edge, edge->journal, checkpoint_of, &state, fault)) != STATUS_OK) return status;
+  server->cold = cold_new();
+  struct follower_options follower = {.data_directory = server->config.checkpoint ? server->config.data : NULL,
+                                      .map_bytes = server->config.map_size,
+                                      .cold = server->cold,
+                                      .memory_max = server->config.memory_max};
+  struct replay_options replay = {follower.data_directory, follower.map_bytes, follower.cold, follower.memory_max};
+  if ((status = replay_log(edge, edge->journal, &replay, &state, &follower.checkpoint, fault)) != STATUS_OK) return status;
   randombytes_buf(&engine_options.id_seed, sizeof engine_options.id_seed);
   edge->engine = engine_new(edge->journal, state, &engine_options);
   if ((status = engine_start(edge->engine, engine_now_us(edge->engine), fault)) != STATUS_OK) return status;
@@ -157,8 +166,8 @@ static enum status start(struct server *server, struct fault *fault) {
     return fault_set(fault, STATUS_IO_ERROR, NULL, "cannot start the engine's thread");
   atomic_store(&edge->phase, EDGE_READY); /* a worker that waits in the backlog must find it so */
   status = channel_start(edge, server->worker_fd, &server->channel, fault);
-  if (status != STATUS_OK || checkpoint_of == NULL) return status;
-  return follower_start(&edge->log, edge->journal, checkpoint_of, server->config.map_size, &server->follower, fault);
+  if (status != STATUS_OK || follower.data_directory == NULL) return status;
+  return follower_start(&edge->log, edge->journal, &follower, &server->follower, fault);
 }
 
 static void announce(const struct server *server) {
@@ -184,6 +193,7 @@ static enum status stop(struct server *server, const char *reason, struct fault 
   enum status status = engine_finish(edge->engine, engine_now_us(edge->engine), reason, fault);
   follower_stop(server->follower);
   engine_free(edge->engine);
+  cold_free(server->cold);
   journal_close(edge->journal, status == STATUS_OK);
   (void)close(server->http_fd);
   if (status == STATUS_OK) log_line(&edge->log, LOG_INFO, "stopped", NULL);

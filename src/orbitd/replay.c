@@ -11,12 +11,18 @@
 #include "base/guard.h"
 #include "engine/clock.h"
 #include "orbitd/follower.h"
-#include "state/checkpoint.h"
+#include "state/evict.h"
 
 enum { progress_every = 4096, progress_us = 100000 };
 
+/* What one event of the log may make memory grow by, at the most. */
+enum { event_memory_bytes = 512 };
+
 struct replay {
   struct edge *edge;
+  struct journal *journal;
+  const struct replay_options *options;
+  struct checkpoint *checkpoint; /* open and lent; NULL: not open */
   struct state *state;
   uint64_t from; /* events that the checkpoint held */
   uint64_t total;
@@ -93,6 +99,9 @@ static enum status visit(void *context, const struct event *event, struct bytes 
   struct replay *replay = context;
   const char *reason = "";
   (void)record;
+  if (state_meet(replay->state, event) != STATUS_OK)
+    return fault_set(fault, STATUS_CORRUPT, NULL, "the row of the task of event %" PRIu64 " cannot be read", event->seq);
+  state_close_cold(replay->state);
   if (!state_fold(replay->state, event, &reason))
     return fault_set(fault, STATUS_CORRUPT, NULL, "event %" PRIu64 " (%s) does not fit what is before it: %s", event->seq,
                      event_type_text(event->type), reason);
@@ -105,11 +114,10 @@ static void glance(void *context, const struct event *event, bool near) {
   state_glance(replay->state, event, near);
 }
 
-static enum status fold_rest(struct replay *replay, struct journal *journal, struct checkpoint_position from,
-                             struct fault *fault) {
+static enum status fold_rest(struct replay *replay, struct checkpoint_position from, struct fault *fault) {
   replay->from = from.seq;
   replay->started_us = clock_monotonic_us();
-  enum status status = journal_replay_ahead(journal, from.seq, from.chain, visit, glance, replay, fault);
+  enum status status = journal_replay_ahead(replay->journal, from.seq, from.chain, visit, glance, replay, fault);
   if (replay->terminal && replay->shown_us != 0) (void)fputs("\r\033[K", stderr);
   return status == STATUS_OK ? state_check(replay->state, fault) : status;
 }
@@ -120,32 +128,71 @@ static void say_ignored(const struct replay *replay, const struct fault *fault) 
   log_line(&replay->edge->log, LOG_WARNING, "checkpoint ignored", "reason", fault->message, NULL);
 }
 
-static enum status load(struct replay *replay, struct journal *journal, const char *path, struct checkpoint_position *ret_from,
-                        struct fault *fault) {
+static void put_away(struct replay *replay) {
+  if (replay->checkpoint != NULL) cold_withdraw(replay->options->cold);
+  checkpoint_close(replay->checkpoint);
+  replay->checkpoint = NULL;
+}
+
+static enum status open_checkpoint(struct replay *replay, const char *path, struct fault *fault) {
+  return checkpoint_open(path, replay->options->map_bytes, replay->journal, &replay->checkpoint, fault);
+}
+
+/* So much is not in the checkpoint that memory might not hold it: it is followed there first, however long that takes. */
+static enum status catch_up(struct replay *replay, const char *path, struct fault *fault) {
+  uint64_t memory_max = replay->options->memory_max, events = 1;
+  if (memory_max == 0 || replay->total < memory_max / event_memory_bytes) return STATUS_OK;
+  enum status status = open_checkpoint(replay, path, fault);
+  if (status == STATUS_CORRUPT || status == STATUS_FOREIGN) {
+    log_line(&replay->edge->log, LOG_WARNING, "checkpoint made anew", "reason", fault->message, NULL);
+    (void)checkpoint_remove(path);
+    status = open_checkpoint(replay, path, fault);
+  }
+  if (status == STATUS_OK) replay->from = checkpoint_seq(replay->checkpoint);
+  replay->started_us = clock_monotonic_us();
+  while (status == STATUS_OK && events != 0 &&
+         replay->total - checkpoint_seq(replay->checkpoint) >= memory_max / event_memory_bytes) {
+    status = checkpoint_follow(replay->checkpoint, checkpoint_batch_events, &events, fault);
+    if (status == STATUS_OK) status = checkpoint_index(replay->checkpoint, checkpoint_index_receipts, fault);
+    if (status == STATUS_OK) show_progress(replay, checkpoint_seq(replay->checkpoint));
+  }
+  if (status == STATUS_OK) status = checkpoint_index(replay->checkpoint, memory_max / event_memory_bytes, fault);
+  put_away(replay);
+  return status;
+}
+
+static enum status load(struct replay *replay, const char *path, struct checkpoint_position *ret_from, struct fault *fault) {
   cleanup(guard_free) char *file = NULL;
   if (asprintf(&file, "%s/data.mdb", path) < 0) return fault_set(fault, STATUS_NO_MEMORY, NULL, "out of memory");
   loading_file = file;
-  enum status status = checkpoint_load(path, journal, &replay->state, ret_from, fault);
+  enum status status = catch_up(replay, path, fault);
+  if (status == STATUS_OK) status = checkpoint_load(path, replay->journal, &replay->state, ret_from, fault);
   loading_file = NULL;
+  if (status != STATUS_OK) return status;
+  state_set_cold(replay->state, replay->options->cold);
+  status = open_checkpoint(replay, path, fault);
+  if (status == STATUS_OK) status = checkpoint_lend(replay->checkpoint, replay->options->cold, fault);
+  if (status != STATUS_OK) state_free(replay->state);
   return status;
 }
 
 /* False: the whole log must be folded, into a state of its own. */
-static bool from_checkpoint(struct replay *replay, struct journal *journal, const char *path) {
+static bool from_checkpoint(struct replay *replay, const char *path) {
   struct fault fault = {0};
   struct checkpoint_position from;
   int64_t started_us = clock_monotonic_us();
-  enum status status = load(replay, journal, path, &from, &fault);
-  if (status == STATUS_NOT_FOUND) return false;
+  enum status status = load(replay, path, &from, &fault);
   if (status == STATUS_OK) {
     char seq[24], seconds[24];
     (void)snprintf(seq, sizeof seq, "%" PRIu64, from.seq);
     (void)snprintf(seconds, sizeof seconds, "%.3f", (double)(clock_monotonic_us() - started_us) / 1e6);
     log_line(&replay->edge->log, LOG_INFO, "checkpoint loaded", "seq", seq, "seconds", seconds, NULL);
-    status = fold_rest(replay, journal, from, &fault);
+    status = fold_rest(replay, from, &fault);
     if (status == STATUS_OK) return true;
     state_free(replay->state);
   }
+  put_away(replay);
+  if (status == STATUS_NOT_FOUND) return false;
   say_ignored(replay, &fault);
   if (status == STATUS_CORRUPT || status == STATUS_FOREIGN) (void)checkpoint_remove(path);
   return false;
@@ -153,17 +200,22 @@ static bool from_checkpoint(struct replay *replay, struct journal *journal, cons
 
 /* ---- coming up ---- */
 
-enum status replay_log(struct edge *edge, struct journal *journal, const char *data_directory, struct state **ret_state,
-                       struct fault *fault) {
-  struct replay replay = {.edge = edge, .total = journal_last_seq(journal), .terminal = isatty(STDERR_FILENO) == 1};
+enum status replay_log(struct edge *edge, struct journal *journal, const struct replay_options *options,
+                       struct state **ret_state, struct checkpoint **ret_checkpoint, struct fault *fault) {
+  struct replay replay = {.edge = edge,
+                          .journal = journal,
+                          .options = options,
+                          .total = journal_last_seq(journal),
+                          .terminal = isatty(STDERR_FILENO) == 1};
   struct sigaction before[damage_count];
-  cleanup(guard_free) char *path = data_directory != NULL ? views_path(data_directory) : NULL;
+  cleanup(guard_free) char *path = options->data_directory != NULL ? views_path(options->data_directory) : NULL;
   enum status status = STATUS_OK;
   int64_t started_us = clock_monotonic_us();
   damage_guard(before);
-  if (path == NULL || !from_checkpoint(&replay, journal, path)) {
+  if (path == NULL || !from_checkpoint(&replay, path)) {
     replay.state = state_new();
-    status = fold_rest(&replay, journal, (struct checkpoint_position){0, 0}, fault);
+    status = fold_rest(&replay, (struct checkpoint_position){0, 0}, fault);
+    if (path != NULL) state_set_cold(replay.state, options->cold);
   }
   damage_unguard(before);
   if (status != STATUS_OK) {
@@ -176,5 +228,6 @@ enum status replay_log(struct edge *edge, struct journal *journal, const char *d
   log_line(&edge->log, LOG_INFO, "log replayed", "events", events, "seconds", us, NULL);
   atomic_store(&edge->replay_permille, 1000);
   *ret_state = replay.state;
+  *ret_checkpoint = replay.checkpoint;
   return STATUS_OK;
 }

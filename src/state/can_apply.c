@@ -138,6 +138,14 @@ uint64_t state_stream_last(const struct state *state, const struct event *event)
   return footing_last(state, &footing);
 }
 
+/* It moves on, and never past what is there. */
+static bool can_retain(const struct state *state, const struct event *event, const char **ret_reason) {
+  uint64_t through = event->body.retention_advanced.through_seq;
+  if (through <= state->retained_seq) return no(ret_reason, "retention does not move on");
+  if (through >= event->seq) return no(ret_reason, "retention moves past its own event");
+  return true;
+}
+
 bool state_can_apply(const struct state *state, const struct event *event, const char **ret_reason) {
   struct footing footing = footing_find(state, event);
   return footing_fits(state, event, &footing, ret_reason);
@@ -163,6 +171,8 @@ bool footing_fits(const struct state *state, const struct event *event, const st
       return can_schedule(state, event, ret_reason);
     case EVENT_schedule_triggered:
       return can_trigger(state, event, ret_reason);
+    case EVENT_retention_advanced:
+      return can_retain(state, event, ret_reason);
     case EVENT_namespace_created:
     case EVENT_application_created:
     case EVENT_credential_created:

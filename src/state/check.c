@@ -83,13 +83,23 @@ static void count_node(const struct task_node *node, struct tally *tally) {
   if (task_state_holds_lease(state)) tally->key_held[node->key]++;
 }
 
+/* Ended tasks that left memory are counted on; unfinished ones never leave. */
+static bool counts_are(const struct object *object, const uint64_t tally[TASK_ENUM_END]) {
+  uint64_t away = 0;
+  for (unsigned state = 0; state < TASK_ENUM_END; state++) {
+    uint64_t count = object->as.queue.counts[state];
+    if (count < tally[state] || (count != tally[state] && !task_state_is_terminal((enum task_state)state))) return false;
+    away += count - tally[state];
+  }
+  return away == object->away;
+}
+
 static enum status compare_objects(const struct state *state, const struct tally *tally, struct fault *fault) {
   size_t at = 0;
   uint64_t key, value;
   while (index_each(&state->object_ids, &at, &key, &value)) {
     const struct object *object = object_at(state, (uint32_t)value);
-    if (object->kind == OBJECT_QUEUE &&
-        memcmp(object->as.queue.counts, tally->states[value], sizeof object->as.queue.counts) != 0)
+    if (object->kind == OBJECT_QUEUE && !counts_are(object, tally->states[value]))
       return broken(fault, &object->id, "the queue's counts are not the counts of its tasks");
     if (object->kind == OBJECT_APPLICATION && object->as.application.unfinished != tally->unfinished[value])
       return broken(fault, &object->id, "the application's count is not the count of its unfinished tasks");
@@ -118,6 +128,36 @@ static enum status compare_orders(const struct state *state, const struct tally 
   return STATUS_OK;
 }
 
+/* Everything stands in its lists, in the order of acceptance; ended tasks in that of their newest events. */
+static const char *lists_misfit(const struct state *state) {
+  uint32_t count = 0, visiting = 0, ended = 0, finished = 0;
+  for (uint32_t number = 1; number <= state->tasks.used; number++) {
+    const struct task_node *node = node_at(state, number);
+    if (!node_is_there(node)) continue;
+    visiting += node->visits;
+    finished += task_state_is_terminal((enum task_state)node->task.state);
+    const struct {
+      uint32_t older, newer_of_older;
+    } links[] = {
+        {node->older, node->older != 0 ? node_at(state, node->older)->newer : number},
+        {node->queue_older, node->queue_older != 0 ? node_at(state, node->queue_older)->queue_newer : number},
+        {node->business_older, node->business_older != 0 ? node_at(state, node->business_older)->business_newer : number}};
+    for (size_t i = 0; i < sizeof links / sizeof links[0]; i++)
+      if (links[i].newer_of_older != number ||
+          (links[i].older != 0 && node_at(state, links[i].older)->task.accepted_seq >= node->task.accepted_seq))
+        return "a list of tasks is out of order";
+  }
+  for (uint32_t number = state->order.newest; number != 0; number = node_at(state, number)->older) count++;
+  if (visiting != state->visiting || count + visiting != state->tasks.live) return "a task stands in no list";
+  uint64_t last_seq = 0;
+  for (uint32_t number = state->ended.oldest; number != 0; number = node_at(state, number)->held_next, ended++) {
+    const struct task_node *node = node_at(state, number);
+    if (!node->visits && node->task.last_seq < last_seq) return "ended tasks are out of order";
+    if (!node->visits) last_seq = node->task.last_seq;
+  }
+  return ended == finished ? NULL : "an ended task is not among the ended ones";
+}
+
 enum status state_check(const struct state *state, struct fault *fault) {
   cleanup(tally_free) struct tally tally = tally_new(state);
   /* In the order of memory: three times as fast as in that of the index. */
@@ -134,6 +174,7 @@ enum status state_check(const struct state *state, struct fault *fault) {
   const char *misfit = ready_misfit(state);
   if (misfit == NULL) misfit = subscription_disorder(state);
   if (misfit == NULL) misfit = schedules_misfit(state);
+  if (misfit == NULL) misfit = lists_misfit(state);
   return misfit == NULL ? STATUS_OK : fault_set(fault, STATUS_CORRUPT, NULL, "invariant broken: %s", misfit);
 }
 

@@ -175,6 +175,10 @@ void checkpoint_close(struct checkpoint *checkpoint) {
 
 uint64_t checkpoint_seq(const struct checkpoint *checkpoint) { return checkpoint->meta.seq; }
 
+enum status checkpoint_lend(struct checkpoint *checkpoint, struct cold *cold, struct fault *fault) {
+  return cold_offer(cold, checkpoint->views, checkpoint->meta.seq, checkpoint->meta.indexed_seq, fault);
+}
+
 /* ---- a batch reaches the store ---- */
 
 /* Puts the row; the sum follows. *hash is what the row adds as it stood. */
@@ -240,6 +244,10 @@ static enum status put_tasks(struct checkpoint *checkpoint) {
   for (uint32_t i = 0; i < count && status == STATUS_OK; i++) {
     struct kept_task *kept = pool_at(&checkpoint->tasks, order[i]);
     uint8_t value[task_row_bytes_max];
+    if (task_state_is_terminal((enum task_state)kept->row.task.state)) {
+      status = checkpoint_put_ended(checkpoint, kept);
+      continue;
+    }
     size_t size = task_row_encode(&kept->row, value);
     status = put_row(checkpoint, ROWS_TASKS, bytes_of(kept->row.task.id.bytes, id_bytes), bytes_of(value, size), &kept->hash);
   }
@@ -248,9 +256,10 @@ static enum status put_tasks(struct checkpoint *checkpoint) {
   return status;
 }
 
-/* Entries in chunks, each under the seq that it begins with; seq_at is where an entry has its seq. */
-static enum status put_chunks(struct checkpoint *checkpoint, enum rows_table table, struct buffer *entries, size_t entry_bytes,
-                              size_t seq_at) {
+/* Entries in chunks, each under the seq that it begins with. Those of receipts add to
+ * a sum of their own until they are sorted in. */
+static enum status put_chunks(struct checkpoint *checkpoint, enum rows_table table, struct buffer *entries,
+                              size_t entry_bytes) {
   enum status status = STATUS_OK;
   size_t chunk_bytes = entry_bytes * checkpoint_chunk_entries;
   for (size_t start = 0; start < entries->size && status == STATUS_OK; start += chunk_bytes) {
@@ -258,24 +267,33 @@ static enum status put_chunks(struct checkpoint *checkpoint, enum rows_table tab
     struct bytes chunk = bytes_of(entries->data + start, size);
     uint8_t key[8];
     uint64_t none = 0;
-    seq_key_encode(audit_entry_at(bytes_of(chunk.data + seq_at, 8), 0), key);
-    status = put_row(checkpoint, table, bytes_of(key, sizeof key), chunk, &none);
+    if (table == ROWS_RECEIPTS) seq_key_encode(receipt_entry_at(chunk, 0).seq, key);
+    else seq_key_encode(audit_entry_at(chunk, 0), key);
+    if (table == ROWS_AUDITS) {
+      status = put_row(checkpoint, table, bytes_of(key, sizeof key), chunk, &none);
+      continue;
+    }
+    status = views_put(checkpoint->views, table, bytes_of(key, sizeof key), chunk, true);
+    checkpoint->meta.waiting_sum += rows_hash(table, bytes_of(key, sizeof key), chunk);
   }
   buffer_reset(entries);
   return status;
 }
 
-static enum status flush(struct checkpoint *checkpoint, struct fault *fault) {
+enum status checkpoint_put_meta(struct checkpoint *checkpoint) {
   uint8_t meta[meta_row_bytes];
+  meta_row_encode(&checkpoint->meta, meta);
+  return views_put(checkpoint->views, ROWS_META, bytes_text("checkpoint"), bytes_of(meta, sizeof meta), false);
+}
+
+static enum status flush(struct checkpoint *checkpoint, struct fault *fault) {
   must(!checkpoint->receipts.failed && !checkpoint->audits.failed);
   enum status status = put_objects(checkpoint);
   if (status == STATUS_OK) status = put_buckets(checkpoint);
   if (status == STATUS_OK) status = put_tasks(checkpoint);
-  if (status == STATUS_OK) status = put_chunks(checkpoint, ROWS_RECEIPTS, &checkpoint->receipts, 16, 8);
-  if (status == STATUS_OK) status = put_chunks(checkpoint, ROWS_AUDITS, &checkpoint->audits, 8, 0);
-  meta_row_encode(&checkpoint->meta, meta);
-  if (status == STATUS_OK)
-    status = views_put(checkpoint->views, ROWS_META, bytes_text("checkpoint"), bytes_of(meta, sizeof meta), false);
+  if (status == STATUS_OK) status = put_chunks(checkpoint, ROWS_RECEIPTS, &checkpoint->receipts, 16);
+  if (status == STATUS_OK) status = put_chunks(checkpoint, ROWS_AUDITS, &checkpoint->audits, 8);
+  if (status == STATUS_OK) status = checkpoint_put_meta(checkpoint);
   if (status != STATUS_OK)
     return fault_set(fault, status, NULL, "the checkpoint's rows cannot be written: %s", status_text(status));
   return views_commit(checkpoint->views, fault);

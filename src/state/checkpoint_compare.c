@@ -3,6 +3,7 @@
 
 #include "base/guard.h"
 #include "state/checkpoint_internal.h"
+#include "state/evict.h"
 
 struct forward {
   struct state *state;
@@ -14,6 +15,8 @@ static enum status fold_until(void *context, const struct event *event, struct b
   const char *reason = "";
   (void)record;
   if (event->seq > forward->until) return STATUS_END;
+  if (state_meet(forward->state, event) != STATUS_OK)
+    return fault_set(fault, STATUS_CORRUPT, NULL, "the row of the task of event %" PRIu64 " cannot be read", event->seq);
   if (!state_fold(forward->state, event, &reason))
     return fault_set(fault, STATUS_CORRUPT, NULL, "event %" PRIu64 " (%s) does not fit what is before it: %s", event->seq,
                      event_type_text(event->type), reason);
@@ -48,8 +51,8 @@ static enum status differs(const char *what, const struct id *id, struct fault *
                    id_text(id).text);
 }
 
-/* Walks the objects of one, so that it is called for both. */
-static enum status compare_one_way(const struct state *state, const struct state *other, struct fault *fault) {
+/* Walks the objects of one, so that it is called for both. stored: the other has left ended tasks to the store. */
+static enum status compare_one_way(const struct state *state, const struct state *other, bool stored, struct fault *fault) {
   size_t at = 0;
   uint64_t key, value;
   while (index_each(&state->object_ids, &at, &key, &value)) {
@@ -58,6 +61,7 @@ static enum status compare_one_way(const struct state *state, const struct state
   }
   for (at = 0; index_each(&state->task_ids, &at, &key, &value);) {
     const struct id *id = &node_at(state, (uint32_t)value)->task.id;
+    if (stored && state_task_number(other, id) == 0) continue; /* it has ended: its row was judged */
     if (!state_task_equal(state, other, id)) return differs("task", id, fault);
   }
   return STATUS_OK;
@@ -66,24 +70,73 @@ static enum status compare_one_way(const struct state *state, const struct state
 static enum status compare_states(const struct state *loaded, const struct state *fold, struct fault *fault) {
   struct id ours = state_digest(loaded), theirs = state_digest(fold);
   if (id_equal(&ours, &theirs)) return STATUS_OK;
-  enum status status = compare_one_way(loaded, fold, fault);
-  if (status == STATUS_OK) status = compare_one_way(fold, loaded, fault);
+  enum status status = compare_one_way(loaded, fold, false, fault);
+  if (status == STATUS_OK) status = compare_one_way(fold, loaded, true, fault);
   if (status != STATUS_OK) return status;
   return fault_set(fault, STATUS_CORRUPT, NULL,
-                   "the checkpoint is not the fold of the log: receipts or administrative audit differ");
+                   "the checkpoint is not the fold of the log: ended tasks, receipts or administrative audit differ");
 }
 
-enum status checkpoint_compare(const char *directory, struct journal *journal, struct state *fold, uint64_t *ret_seq,
-                               struct fault *fault) {
+/* The store under two snapshots of one moment: one to load from and to judge, one for what the events behind it touch. */
+struct moment {
+  struct views *views;
+  struct meta_row meta;
+  struct cold *cold;
+};
+
+static void moment_end(struct moment *moment) {
+  cold_close(moment->cold);
+  cold_withdraw(moment->cold);
+  views_close(moment->views);
+  moment->views = NULL;
+}
+
+/* A server beside us may write between the two snapshots: then again. */
+static enum status moment_begin(const char *directory, struct journal *journal, struct moment *moment, struct fault *fault) {
+  enum { tries_max = 100 };
+  for (unsigned tries = 0; tries < tries_max; tries++) {
+    enum status status = checkpoint_attach(directory, 0, true, journal, &moment->views, &moment->meta, fault);
+    if (status != STATUS_OK) return status;
+    status = views_begin(moment->views, false, fault);
+    if (status == STATUS_OK)
+      status = cold_offer(moment->cold, moment->views, moment->meta.seq, moment->meta.indexed_seq, fault);
+    if (status == STATUS_OK && !cold_open(moment->cold, 0))
+      status = fault_set(fault, STATUS_UNAVAILABLE, NULL, "%.160s: it cannot be read", directory);
+    struct bytes now, beside;
+    if (status == STATUS_OK && views_get(moment->views, ROWS_META, bytes_text("checkpoint"), &now) == STATUS_OK &&
+        cold_meta(moment->cold, &beside) == STATUS_OK && bytes_equal(now, beside) &&
+        meta_row_decode(now, &moment->meta) == STATUS_OK)
+      return STATUS_OK;
+    moment_end(moment);
+    if (status != STATUS_OK) return status;
+  }
+  return fault_set(fault, STATUS_UNAVAILABLE, NULL, "%.160s: it changes faster than it can be read", directory);
+}
+
+static enum status compare_moment(const struct moment *moment, const char *directory, struct journal *journal,
+                                  struct state *fold, struct fault *fault) {
   struct state *loaded;
-  struct checkpoint_position position;
-  enum status status = checkpoint_load(directory, journal, &loaded, &position, fault);
+  enum status status = checkpoint_load_from(moment->views, &moment->meta, directory, &loaded, fault);
   if (status != STATUS_OK) return status;
-  status = bring_forward(journal, fold, position.seq, fault);
+  state_set_cold(loaded, moment->cold);
+  status = bring_forward(journal, fold, moment->meta.seq, fault);
+  if (status == STATUS_OK) status = checkpoint_judge_rows(moment->views, &moment->meta, fold, fault);
   if (status == STATUS_OK) status = bring_forward(journal, loaded, state_last_seq(fold), fault);
   if (status == STATUS_OK) status = state_check(loaded, fault);
   if (status == STATUS_OK) status = compare_states(loaded, fold, fault);
   state_free(loaded);
-  if (status == STATUS_OK) *ret_seq = position.seq;
+  return status;
+}
+
+enum status checkpoint_compare(const char *directory, struct journal *journal, struct state *fold, uint64_t *ret_seq,
+                               struct fault *fault) {
+  struct moment moment = {.cold = cold_new()};
+  enum status status = moment_begin(directory, journal, &moment, fault);
+  if (status == STATUS_OK && moment.meta.seq == 0)
+    status = fault_set(fault, STATUS_NOT_FOUND, NULL, "%.160s: nothing is in it yet", directory);
+  if (status == STATUS_OK) status = compare_moment(&moment, directory, journal, fold, fault);
+  if (moment.views != NULL) moment_end(&moment);
+  cold_free(moment.cold);
+  if (status == STATUS_OK) *ret_seq = moment.meta.seq;
   return status;
 }

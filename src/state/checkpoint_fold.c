@@ -25,9 +25,9 @@ static uint32_t kept_object_find(const struct checkpoint *checkpoint, const stru
   return 0;
 }
 
-static void receipt(struct checkpoint *checkpoint, const struct id *identity, uint64_t seq) {
+static void receipt(struct checkpoint *checkpoint, const struct id *identity, uint64_t seq, bool by_task) {
   if (id_is_zero(identity)) return;
-  receipt_entry_encode(&(struct receipt_entry){identity_key(identity), seq}, &checkpoint->receipts);
+  receipt_entry_encode(&(struct receipt_entry){identity_key(identity), seq, by_task}, &checkpoint->receipts);
   checkpoint->meta.receipts++;
 }
 
@@ -111,6 +111,11 @@ static enum status fold_object(struct checkpoint *checkpoint, const struct event
     case OBJECT_SCHEDULE:
       return fold_schedule(checkpoint, event, number, fault);
     case OBJECT_NODE:
+      if (event->type == EVENT_retention_advanced) {
+        if (event->body.retention_advanced.through_seq <= checkpoint->meta.retained_seq)
+          return misfit(event, "retention does not move on", fault);
+        checkpoint->meta.retained_seq = event->body.retention_advanced.through_seq;
+      }
       if (event->type != EVENT_node_started) break;
       checkpoint->meta.node_started_seq = event->seq;
       checkpoint->meta.node_started_us = checkpoint->node_started.time_us = event->time_us;
@@ -204,13 +209,18 @@ static struct kept_task *kept_task_find(struct checkpoint *checkpoint, const str
     struct kept_task *kept = pool_at(&checkpoint->tasks, (uint32_t)value);
     if (id_equal(&kept->row.task.id, id)) return kept;
   }
-  struct task_row row;
   struct bytes key = bytes_of(id->bytes, id_bytes), value;
-  if (views_get(checkpoint->views, ROWS_TASKS, key, &value) != STATUS_OK || task_row_decode(key, value, &row) != STATUS_OK)
-    return NULL;
+  struct kept_task found = {.hash = 0};
+  enum status status = views_get(checkpoint->views, ROWS_TASKS, key, &value);
+  if (status == STATUS_OK) {
+    status = task_row_decode(key, value, &found.row);
+    found.hash = rows_hash(ROWS_TASKS, key, value);
+  } else if (status == STATUS_END) {
+    status = checkpoint_get_ended(checkpoint, id, &found);
+  }
+  if (status != STATUS_OK) return NULL;
   struct kept_task *kept = kept_task_add(checkpoint, id);
-  kept->row = row;
-  kept->hash = rows_hash(ROWS_TASKS, key, value);
+  *kept = found;
   return kept;
 }
 
@@ -292,7 +302,7 @@ static enum status fold_task(struct checkpoint *checkpoint, const struct event *
   struct task *task = &kept->row.task;
   enum task_state before = (enum task_state)task->state;
   apply_task_judged(task, event);
-  if (event->type == EVENT_attempt_result) receipt(checkpoint, &event->body.attempt_result.report_identity, event->seq);
+  if (event->type == EVENT_attempt_result) receipt(checkpoint, &event->body.attempt_result.report_identity, event->seq, true);
   if (event->type == EVENT_task_leased) {
     struct kept_object *queue = kept_object_at(checkpoint, task->queue);
     if (queue->object.as.queue.rate.tasks != 0)
@@ -310,13 +320,14 @@ enum status checkpoint_fold(struct checkpoint *checkpoint, const struct event *e
   if (event->seq != checkpoint->meta.seq + 1) return misfit(event, "it does not follow the watermark", fault);
   if (!is_task) number = kept_object_find(checkpoint, &event->stream);
   enum status status = STATUS_OK;
-  if (is_task || (event->type == EVENT_audit_recorded && number == 0)) status = fold_task(checkpoint, event, fault);
+  is_task = is_task || (event->type == EVENT_audit_recorded && number == 0);
+  if (is_task) status = fold_task(checkpoint, event, fault);
   else if (number != 0 && kept_object_at(checkpoint, number)->object.last_seq != event->prev)
     status = misfit(event, "prev is not the newest event of its object", fault);
   else if (event->type == EVENT_audit_recorded) fold_audit(checkpoint, event, number);
   else status = fold_object(checkpoint, event, number, fault);
   if (status != STATUS_OK) return status;
-  receipt(checkpoint, &event->common.identity, event->seq);
+  receipt(checkpoint, &event->common.identity, event->seq, is_task && event->type != EVENT_task_accepted);
   checkpoint->meta.seq = event->seq;
   checkpoint->meta.chain = event->chain;
   checkpoint->meta.time_us = event->time_us;

@@ -23,7 +23,9 @@ struct kept_bucket {
 /* A task that an event of this batch touched. */
 struct kept_task {
   struct task_row row;
-  uint64_t hash;
+  uint64_t hash;                /* of its row among the unfinished ones; 0: it has none */
+  uint64_t ended_seq;           /* its newest event, as its row among the ended ones says; 0: it has none */
+  struct digest_sum ended_part; /* what that row adds */
 };
 
 struct checkpoint {
@@ -50,6 +52,22 @@ struct checkpoint {
  * checkpoint_load. */
 enum status checkpoint_attach(const char *directory, uint64_t map_bytes, bool read_only, struct journal *journal,
                               struct views **ret_views, struct meta_row *ret_meta, struct fault *fault);
+
+/* checkpoint_load.c: from a store that is in a transaction, where meta stands. */
+enum status checkpoint_load_from(struct views *views, const struct meta_row *meta, const char *directory,
+                                 struct state **ret_state, struct fault *fault);
+/* checkpoint_ended.c: puts a task that has ended where ended ones are. */
+enum status checkpoint_put_ended(struct checkpoint *checkpoint, struct kept_task *kept);
+/* Reads it from there. END: it is not there. */
+enum status checkpoint_get_ended(struct checkpoint *checkpoint, const struct id *id, struct kept_task *ret_kept);
+/* What the task adds to the digest of all views. The row's queue and application are kept. */
+struct digest_sum checkpoint_part(const struct checkpoint *checkpoint, const struct task_row *row);
+enum status checkpoint_put_meta(struct checkpoint *checkpoint);
+
+/* checkpoint_rows.c: judges the rows of what has ended against a fold from the first event on that is not behind meta. The
+ * views are in a transaction. CORRUPT. */
+enum status checkpoint_judge_rows(struct views *views, const struct meta_row *meta, const struct state *fold,
+                                  struct fault *fault);
 
 /* checkpoint_fold.c: folds the event, which follows the watermark, and moves that. CORRUPT: it does not fit. */
 enum status checkpoint_fold(struct checkpoint *checkpoint, const struct event *event, struct fault *fault);

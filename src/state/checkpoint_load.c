@@ -16,6 +16,7 @@ struct loading {
   uint64_t unfinished;  /* tasks, as the buckets say */
   uint64_t sum;         /* of the rows that were read */
   uint64_t last_accepted_seq;
+  uint64_t waiting_sum; /* of the chunks of receipts that were read */
 };
 
 static void sum_add(struct loading *loading, enum rows_table table, struct bytes key, struct bytes value) {
@@ -33,6 +34,9 @@ static enum status load_object(void *context, struct bytes key, struct bytes val
   if (status != STATUS_OK) return status;
   must(pool_add(&state->objects) == number);
   *object_at(state, number) = object;
+  for (unsigned ended = 0; object.kind == OBJECT_QUEUE && ended < TASK_ENUM_END; ended++)
+    if (task_state_is_terminal((enum task_state)ended)) object_at(state, number)->away += object.as.queue.counts[ended];
+  state->tasks_away += object_at(state, number)->away;
   uint64_t waiting = object.kind == OBJECT_QUEUE ? object.as.queue.counts[TASK_WAITING] : 0;
   if (waiting <= loading->tasks) heap_reserve(&object_at(state, number)->waiting, (uint32_t)waiting);
   index_add(&state->object_ids, id_hash(&object.id), number);
@@ -63,15 +67,12 @@ static enum status load_bucket(void *context, struct bytes key, struct bytes val
 static enum status place_task(struct loading *loading, uint32_t number, const struct task_row *row) {
   struct state *state = loading->state;
   struct index_cursor cursor;
-  bool over = task_state_is_terminal((enum task_state)row->task.state);
-  if (over != (row->task.handler == 0)) return STATUS_CORRUPT;
-  if (!over) {
-    uint64_t bucket = index_find(&loading->buckets, row->task.handler, &cursor);
-    if (bucket == 0 || bucket_at(state, (uint32_t)bucket)->bucket.queue != row->task.queue || loading->unfinished == 0)
-      return STATUS_CORRUPT;
-    loading->unfinished--;
-    ready_restore(state, number, (uint32_t)bucket, &row->key_id, loading->meta.time_us);
-  }
+  if (task_state_is_terminal((enum task_state)row->task.state) || row->task.handler == 0) return STATUS_CORRUPT;
+  uint64_t bucket = index_find(&loading->buckets, row->task.handler, &cursor);
+  if (bucket == 0 || bucket_at(state, (uint32_t)bucket)->bucket.queue != row->task.queue || loading->unfinished == 0)
+    return STATUS_CORRUPT;
+  loading->unfinished--;
+  ready_restore(state, number, (uint32_t)bucket, &row->key_id, loading->meta.time_us);
   listing_place(state, number, row->business_hash);
   return STATUS_OK;
 }
@@ -200,19 +201,32 @@ static enum status load_tasks(struct loading *loading) {
 
 /* ---- receipts and audits ---- */
 
-static enum status load_receipts(void *context, struct bytes key, struct bytes value) {
-  struct loading *loading = context;
+static enum status load_chunk(struct loading *loading, struct bytes value) {
   struct index *receipts = &loading->state->receipts;
-  sum_add(loading, ROWS_RECEIPTS, key, value);
   size_t count = value.size / 16;
   if (value.size % 16 != 0) return STATUS_CORRUPT;
   for (size_t i = 0; i < count; i++) {
     struct receipt_entry entry = receipt_entry_at(value, i);
     if (i + ahead < count) index_prefetch(receipts, receipt_entry_at(value, i + ahead).identity);
-    if (entry.seq == 0 || entry.seq > loading->meta.seq) return STATUS_CORRUPT;
+    if (entry.seq <= loading->meta.indexed_seq || entry.seq > loading->meta.seq) return STATUS_CORRUPT;
     index_add(receipts, entry.identity, entry.seq);
   }
   return STATUS_OK;
+}
+
+/* Those that are not sorted into the index of identities. */
+static enum status load_receipts(struct loading *loading) {
+  struct bytes key, value;
+  uint8_t at[8];
+  for (uint64_t next = loading->meta.indexed_seq + 1;; next = seq_key_at(key.data) + 1) {
+    seq_key_encode(next, at);
+    enum status status = views_from(loading->views, ROWS_RECEIPTS, bytes_of(at, sizeof at), &key, &value);
+    if (status != STATUS_OK) return status == STATUS_END ? STATUS_OK : status;
+    if (key.size != sizeof at || seq_key_at(key.data) < next) return STATUS_CORRUPT;
+    loading->waiting_sum += rows_hash(ROWS_RECEIPTS, key, value);
+    status = load_chunk(loading, value);
+    if (status != STATUS_OK) return status;
+  }
 }
 
 static enum status load_audits(void *context, struct bytes key, struct bytes value) {
@@ -227,9 +241,9 @@ static enum status load_audits(void *context, struct bytes key, struct bytes val
 static void reserve(struct loading *loading, struct warming *warming) {
   struct state *state = loading->state;
   uint64_t count = loading->tasks;
-  index_reserve(&state->receipts, loading->meta.receipts);
+  index_reserve(&state->receipts, loading->meta.receipts - loading->meta.indexed);
   index_reserve(&state->task_ids, count);
-  index_reserve(&state->business_keys, loading->meta.named);
+  index_reserve(&state->business_keys, loading->meta.named < count ? loading->meta.named : count);
   pool_reserve(&state->tasks, (uint32_t)count);
   heap_reserve(&state->timers, loading->unfinished < count ? (uint32_t)loading->unfinished : (uint32_t)count);
   size_t size;
@@ -242,49 +256,75 @@ static void reserve(struct loading *loading, struct warming *warming) {
   warming_begin(warming);
 }
 
-static enum status load_tables(struct loading *loading) {
+/* What has ended stays in the store, whether it ended long ago or just now. */
+static void leave_stored(struct loading *loading) {
   struct state *state = loading->state;
+  const struct meta_row *meta = &loading->meta;
+  state->last_seq = meta->seq;
+  state->last_time_us = meta->time_us;
+  state->retained_seq = meta->retained_seq;
+  state->receipts_floor = meta->indexed_seq;
+  state->left_seq = state->needed_seq = meta->seq;
+  digest_sum_add(&state->away, meta->ended_sum);
+  digest_sum_add(&state->away, meta->indexed_sum);
+}
+
+static bool is_whole(const struct loading *loading) {
+  const struct state *state = loading->state;
+  const struct meta_row *meta = &loading->meta;
+  return loading->sum == meta->sum && loading->waiting_sum == meta->waiting_sum && loading->unfinished == 0 &&
+         state->receipts.count == meta->receipts - meta->indexed && state->audit_count == meta->audits &&
+         state->tasks_away == meta->ended;
+}
+
+static enum status load_tables(struct loading *loading) {
   cleanup(warming_end) struct warming warming = {.count = 0};
   loading->tasks = views_count(loading->views, ROWS_TASKS);
-  if (loading->tasks >= UINT32_MAX || loading->meta.named > loading->tasks) return STATUS_CORRUPT;
+  if (loading->tasks >= UINT32_MAX || loading->meta.indexed > loading->meta.receipts ||
+      loading->meta.receipts - loading->meta.indexed > loading->meta.seq * 2)
+    return STATUS_CORRUPT;
   enum status status = views_each(loading->views, ROWS_OBJECTS, load_object, loading);
   if (status == STATUS_OK) status = views_each(loading->views, ROWS_BUCKETS, load_bucket, loading);
   if (status == STATUS_OK) {
     reserve(loading, &warming);
     status = load_tasks(loading);
   }
-  if (status == STATUS_OK) status = views_each(loading->views, ROWS_RECEIPTS, load_receipts, loading);
+  if (status == STATUS_OK) status = load_receipts(loading);
   if (status == STATUS_OK) status = views_each(loading->views, ROWS_AUDITS, load_audits, loading);
   if (status != STATUS_OK) return status;
-  bool whole = loading->sum == loading->meta.sum && loading->unfinished == 0 &&
-               state->receipts.count == loading->meta.receipts && state->audit_count == loading->meta.audits;
-  state->last_seq = loading->meta.seq;
-  state->last_time_us = loading->meta.time_us;
-  return whole ? STATUS_OK : STATUS_CORRUPT;
+  return is_whole(loading) ? STATUS_OK : STATUS_CORRUPT;
+}
+
+enum status checkpoint_load_from(struct views *views, const struct meta_row *meta, const char *directory,
+                                 struct state **ret_state, struct fault *fault) {
+  struct loading loading = {.views = views, .meta = *meta, .node_started.type = EVENT_node_started};
+  loading.state = state_new();
+  loading.node_started.seq = meta->node_started_seq;
+  loading.node_started.time_us = meta->node_started_us;
+  enum status status = load_tables(&loading);
+  index_clear(&loading.buckets);
+  if (status != STATUS_OK) {
+    state_free(loading.state);
+    return fault_set(fault, status, NULL, "%.160s: its rows are damaged", directory);
+  }
+  leave_stored(&loading);
+  *ret_state = loading.state;
+  return STATUS_OK;
 }
 
 enum status checkpoint_load(const char *directory, struct journal *journal, struct state **ret_state,
                             struct checkpoint_position *ret_position, struct fault *fault) {
-  struct loading loading = {.node_started.type = EVENT_node_started};
-  enum status status = checkpoint_attach(directory, 0, true, journal, &loading.views, &loading.meta, fault);
+  struct views *views;
+  struct meta_row meta;
+  enum status status = checkpoint_attach(directory, 0, true, journal, &views, &meta, fault);
   if (status != STATUS_OK) return status;
-  if (loading.meta.seq == 0) {
-    views_close(loading.views);
+  if (meta.seq == 0) {
+    views_close(views);
     return fault_set(fault, STATUS_NOT_FOUND, NULL, "%.160s: nothing is in it yet", directory);
   }
-  loading.state = state_new();
-  loading.node_started.seq = loading.meta.node_started_seq;
-  loading.node_started.time_us = loading.meta.node_started_us;
-  status = views_begin(loading.views, false, fault);
-  if (status == STATUS_OK && (status = load_tables(&loading)) != STATUS_OK)
-    (void)fault_set(fault, status, NULL, "%.160s: its rows are damaged", directory);
-  views_close(loading.views);
-  index_clear(&loading.buckets);
-  if (status != STATUS_OK) {
-    state_free(loading.state);
-    return status;
-  }
-  *ret_state = loading.state;
-  *ret_position = (struct checkpoint_position){loading.meta.seq, loading.meta.chain};
-  return STATUS_OK;
+  status = views_begin(views, false, fault);
+  if (status == STATUS_OK) status = checkpoint_load_from(views, &meta, directory, ret_state, fault);
+  views_close(views);
+  if (status == STATUS_OK) *ret_position = (struct checkpoint_position){meta.seq, meta.chain};
+  return status;
 }

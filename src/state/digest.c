@@ -20,10 +20,19 @@ static void put_id(struct writer *writer, const struct id *id) {
   writer->size += id_bytes;
 }
 
-static void add(XXH128_hash_t *sum, const struct writer *writer) {
+void digest_sum_add(struct digest_sum *sum, struct digest_sum part) {
+  sum->low += part.low;
+  sum->high += part.high + (sum->low < part.low);
+}
+
+void digest_sum_subtract(struct digest_sum *sum, struct digest_sum part) {
+  sum->high -= part.high + (sum->low < part.low);
+  sum->low -= part.low;
+}
+
+static struct digest_sum hash_of(const struct writer *writer) {
   XXH128_hash_t hash = XXH3_128bits(writer->bytes, writer->size);
-  sum->low64 += hash.low64;
-  sum->high64 += hash.high64 + (sum->low64 < hash.low64);
+  return (struct digest_sum){hash.low64, hash.high64};
 }
 
 static void write_task(struct writer *writer, const struct task *task) {
@@ -92,22 +101,38 @@ static void write_object(struct writer *writer, const struct object *object) {
   put(writer, application->config_seq), put(writer, application->disabled);
 }
 
-/* The task with what its places in lists and orders follow from. */
+/* The task with what its places in lists and orders follow from; key and bucket are there while it is unfinished. */
+static void write_whole(struct writer *writer, const struct task *task, const struct id *key_id, const struct id *queue_id,
+                        const struct id *application_id, uint32_t handler_hash) {
+  write_task(writer, task);
+  put_id(writer, key_id), put_id(writer, queue_id), put_id(writer, application_id);
+  put(writer, handler_hash);
+}
+
 static void write_node(struct writer *writer, const struct state *state, const struct task_node *node) {
   static const struct id none;
   const struct task *task = &node->task;
-  write_task(writer, task);
-  put_id(writer, node->key != 0 ? &key_at(state, node->key)->id : &none);
-  put_id(writer, &object_at(state, task->queue)->id);
-  put_id(writer, &object_at(state, task->application)->id);
-  put(writer, node->handler_hash);
+  write_whole(writer, task, node->key != 0 ? &key_at(state, node->key)->id : &none, &object_at(state, task->queue)->id,
+              &object_at(state, task->application)->id, node->handler_hash);
   uint32_t schedule = task->scheduled ? schedule_of_task(state, (uint32_t)state_task_number(state, &task->id)) : 0;
   if (schedule != 0) put_id(writer, &object_at(state, schedule)->id);
-  put_id(writer, node->queue_older != 0 ? &node_at(state, node->queue_older)->task.id : &none);
-  put_id(writer, node->business_older != 0 ? &node_at(state, node->business_older)->task.id : &none);
   if (task->handler == 0) return;
   const struct bucket *bucket = &bucket_at(state, task->handler)->bucket;
   put(writer, bucket_hash(0, bucket->handler, bucket->handler_version));
+}
+
+struct digest_sum digest_of_ended(const struct task *task, const struct id *queue_id, const struct id *application_id,
+                                  uint32_t handler_hash) {
+  static const struct id no_key;
+  struct writer writer = {.size = 0};
+  write_whole(&writer, task, &no_key, queue_id, application_id, handler_hash);
+  return hash_of(&writer);
+}
+
+struct digest_sum digest_of_receipt(uint64_t identity, uint64_t seq) {
+  struct writer writer = {.size = 0};
+  put(&writer, identity), put(&writer, seq);
+  return hash_of(&writer);
 }
 
 bool state_task_equal(const struct state *state, const struct state *other, const struct id *id) {
@@ -129,36 +154,33 @@ bool state_object_equal(const struct state *state, const struct state *other, co
 }
 
 struct id state_digest(const struct state *state) {
-  XXH128_hash_t sum = {0, 0};
+  struct digest_sum sum = state->away;
   size_t at = 0;
   uint64_t key, value;
   struct writer writer;
   while (index_each(&state->object_ids, &at, &key, &value)) {
     writer.size = 0;
     write_object(&writer, object_at(state, (uint32_t)value));
-    add(&sum, &writer);
+    digest_sum_add(&sum, hash_of(&writer));
   }
   for (uint32_t number = 1; number <= state->tasks.used; number++) {
     const struct task_node *node = node_at(state, number);
     if (!node_is_there(node)) continue;
     writer.size = 0;
     write_node(&writer, state, node);
-    add(&sum, &writer);
+    digest_sum_add(&sum, hash_of(&writer));
   }
-  for (at = 0; index_each(&state->receipts, &at, &key, &value);) {
-    writer.size = 0;
-    put(&writer, key), put(&writer, value);
-    add(&sum, &writer);
-  }
+  for (at = 0; index_each(&state->receipts, &at, &key, &value);) digest_sum_add(&sum, digest_of_receipt(key, value));
   for (uint64_t i = 0; i < state->audit_count; i++) {
     writer.size = 0;
     put(&writer, i), put(&writer, state->audits[i]), put(&writer, UINT64_MAX);
-    add(&sum, &writer);
+    digest_sum_add(&sum, hash_of(&writer));
   }
   writer.size = 0;
-  put(&writer, state->last_seq), put_time(&writer, state->last_time_us);
-  add(&sum, &writer);
+  put(&writer, state->last_seq), put_time(&writer, state->last_time_us), put(&writer, state->retained_seq);
+  digest_sum_add(&sum, hash_of(&writer));
+  XXH128_hash_t hash = {.low64 = sum.low, .high64 = sum.high};
   struct id digest;
-  XXH128_canonicalFromHash((XXH128_canonical_t *)digest.bytes, sum);
+  XXH128_canonicalFromHash((XXH128_canonical_t *)digest.bytes, hash);
   return digest;
 }

@@ -11,6 +11,7 @@ enum object_kind event_object_kind(enum event_type type) {
   switch (type) {
     case EVENT_node_started:
     case EVENT_node_stopped:
+    case EVENT_retention_advanced:
       return OBJECT_NODE;
     case EVENT_namespace_created:
       return OBJECT_NAMESPACE;
@@ -122,6 +123,7 @@ static void fold_object(struct state *state, const struct event *event, uint32_t
       break;
     case OBJECT_NODE:
       if (event->type == EVENT_node_started) give_leases_back(state, event);
+      if (event->type == EVENT_retention_advanced) state->retained_seq = event->body.retention_advanced.through_seq;
       break;
     default:
       break;
@@ -174,6 +176,7 @@ static void fold_task(struct state *state, const struct event *event, uint32_t n
     instance_hold(state, number);
   }
   if (id_is_zero(&node->task.attempt.id)) instance_let_go(state, number);
+  if (task_state_is_terminal((enum task_state)node->task.state)) ended_touch(state, number);
   if ((enum task_state)node->task.state == before && event->type != EVENT_attempt_result && event->type != EVENT_attempt_ended)
     return;
   count_task(state, &node->task, before);

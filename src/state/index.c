@@ -161,6 +161,12 @@ void index_remove(struct index *index, uint64_t key, uint64_t value) {
   index->count--;
 }
 
+static uint64_t table_bytes(const struct index_table *table) {
+  return table->slots != NULL ? (table->mask + 1) * sizeof *table->slots : 0;
+}
+
+uint64_t index_bytes(const struct index *index) { return table_bytes(&index->now) + table_bytes(&index->old); }
+
 bool index_each(const struct index *index, size_t *at, uint64_t *ret_key, uint64_t *ret_value) {
   size_t now_slots = index->now.slots != NULL ? index->now.mask + 1 : 0;
   size_t old_slots = index->old.slots != NULL ? index->old.mask + 1 : 0;

@@ -55,6 +55,7 @@ void index_remove(struct index *index, uint64_t key, uint64_t value);
 /* Walks the values of a key: index_find starts, index_next goes on; 0 when there is no further one. */
 uint64_t index_find(const struct index *index, uint64_t key, struct index_cursor *cursor);
 uint64_t index_next(const struct index *index, struct index_cursor *cursor);
+uint64_t index_bytes(const struct index *index); /* what its tables take */
 /* Walks all entries in no order: *at starts at 0; false at the end. */
 bool index_each(const struct index *index, size_t *at, uint64_t *ret_key, uint64_t *ret_value);
 

@@ -24,13 +24,24 @@ struct tenant {
   uint32_t subscriptions; /* that are not deleted */
 };
 
+/* What objects add to the digest of all views: hashes, summed modulo 2^128, so that what left memory is but a number. */
+struct digest_sum {
+  uint64_t low, high;
+};
+
+/* Where a list of tasks begins and ends. */
+struct task_list {
+  uint32_t newest, oldest; /* 0: none */
+};
+
 struct object {
   struct id id;
   uint64_t last_seq;
   enum object_kind kind;
-  uint32_t newest;         /* queue: its newest task */
+  struct task_list tasks; /* queue: those of its tasks that are in memory */
+  struct heap waiting;    /* queue: its waiting tasks by available_at */
+  uint64_t away;          /* queue: tasks of its counts that are not in memory; all of them have ended */
   uint32_t timer_position; /* schedule: in the heap of schedules */
-  struct heap waiting;     /* queue: its waiting tasks by available_at */
   union {
     struct schedule schedule;
     struct application application;
@@ -44,15 +55,18 @@ struct object {
 struct task_node {
   struct task task;
   uint32_t timer_position;
-  uint32_t ready_position; /* in its bucket's heap or its turn's */
-  uint32_t key;            /* number of the key slot while unfinished; 0: none */
-  uint32_t instance;       /* holder; 0: none */
-  uint32_t held_next, held_prev;
-  uint32_t waiting_position; /* in its queue's heap of waiting tasks */
-  uint32_t queue_older;      /* the task before it in its queue; 0: none */
-  uint32_t business_older;   /* the task before it with the same hash of its business key; 0: none */
-  uint32_t handler_hash;     /* of handler alone: most tasks of others are passed over without reading the log */
-  bool aside;                /* stands in its turn's heap, not in the bucket's */
+  uint32_t ready_position;                 /* in its bucket's heap or its turn's */
+  uint32_t key;                            /* number of the key slot while unfinished; 0: none */
+  uint32_t instance;                       /* holder; 0: none */
+  uint32_t held_next, held_prev;           /* among the attempts of its holder; once it has ended: among the ended ones */
+  uint32_t waiting_position;               /* in its queue's heap of waiting tasks */
+  uint32_t older, newer;                   /* the task in memory that was accepted before it, after it; 0: none */
+  uint32_t queue_older, queue_newer;       /* the same in its queue */
+  uint32_t business_older, business_newer; /* the same with the same hash of its business key */
+  uint32_t handler_hash;                   /* of handler alone: most tasks of others are passed over without reading the log */
+  bool aside;                              /* stands in its turn's heap, not in the bucket's */
+  bool named;                              /* has a business key */
+  bool visits;                             /* came back from the store: stands in no list but that of the ended ones */
 };
 
 struct bucket_node {
@@ -85,7 +99,7 @@ struct state {
   struct index object_ids;
   struct pool tasks; /* struct task_node */
   struct index task_ids;
-  struct index receipts; /* first 8 bytes of the identity -> seq */
+  struct index receipts; /* first 8 bytes of the identity -> seq, of those behind receipts_floor */
   struct pool buckets;   /* struct bucket_node */
   struct index bucket_keys;
   struct pool keys; /* struct key_slot */
@@ -102,6 +116,18 @@ struct state {
   uint64_t audit_count, audit_capacity;
   uint64_t ready_count;            /* over all buckets */
   struct index subscription_names; /* hash of namespace and name -> object, of those that are not deleted */
+  struct task_list order;          /* tasks in memory by acceptance */
+  struct task_list ended;          /* ended ones in memory by their newest event; those that visit are the oldest */
+  uint64_t retained_seq;           /* ended tasks whose newest event is not after this one are gone */
+
+  /* what left memory, and may be in the store (state/cold.h) */
+  struct cold *cold;       /* not owned; NULL: nothing ever leaves but what is gone */
+  uint64_t tasks_away;     /* ended tasks that are not in memory */
+  uint32_t visiting;       /* tasks in memory that only visit: lists find them by their rows */
+  uint64_t left_seq;       /* ended tasks whose newest event is not after this one have left */
+  uint64_t receipts_floor; /* receipts up to this seq are not in memory */
+  uint64_t needed_seq;     /* how far the store must have followed the log to hold what is not here */
+  struct digest_sum away;  /* what all of it adds to the digest */
 };
 
 static inline struct task_node *node_at(const struct state *state, uint32_t number) { return pool_at(&state->tasks, number); }
@@ -156,7 +182,9 @@ uint64_t key_room(const struct state *state, const struct key_slot *slot);
 /* What is wrong with the order of timers, ready, aside or waiting tasks; NULL: nothing. For state_check. */
 const char *ready_misfit(const struct state *state);
 
-/* listing.c: a new task takes its place in the lists. */
+/* listing.c: a new task takes its place in the lists; an ended one that leaves memory gives it up. business_hash: 0 unless it
+ * is named. */
+void listing_leave(struct state *state, uint32_t number, uint64_t business_hash);
 void listing_attach(struct state *state, uint32_t number, const struct event_task_accepted *accepted);
 /* The same from the hashes alone: business_hash 0: no business key; the node's handler_hash is set. */
 void listing_place(struct state *state, uint32_t number, uint64_t business_hash);
@@ -178,6 +206,19 @@ const char *schedules_misfit(const struct state *state); /* for state_check */
 void instance_hold(struct state *state, uint32_t number); /* whoever its attempt names */
 void instance_let_go(struct state *state, uint32_t number);
 
+/* evict.c: an event of a task that has ended, or ends, was folded: it stands behind all other ended ones. */
+void ended_touch(struct state *state, uint32_t number);
+/* What the log holds of it is gone (retention): it is found no more, wherever it still stands. */
+static inline bool task_is_gone(const struct state *state, const struct task *task) {
+  return task->last_seq <= state->retained_seq && task_state_is_terminal((enum task_state)task->state);
+}
+
+/* digest.c */
+void digest_sum_add(struct digest_sum *sum, struct digest_sum part);
+void digest_sum_subtract(struct digest_sum *sum, struct digest_sum part);
+struct digest_sum digest_of_ended(const struct task *task, const struct id *queue_id, const struct id *application_id,
+                                  uint32_t handler_hash);
+struct digest_sum digest_of_receipt(uint64_t identity, uint64_t seq);
 /* digest.c: the object of this id is the same in both (in neither: the same). */
 bool state_task_equal(const struct state *state, const struct state *other, const struct id *id);
 bool state_object_equal(const struct state *state, const struct state *other, const struct id *id);
@@ -185,5 +226,7 @@ bool state_object_equal(const struct state *state, const struct state *other, co
 /* receipts.c */
 uint64_t identity_key(const struct id *identity); /* what stands for it in memory */
 void receipt_add(struct state *state, const struct id *identity, uint64_t seq);
+/* It leaves memory, if it is there. */
+void receipt_drop(struct state *state, uint64_t identity, uint64_t seq);
 
 #endif

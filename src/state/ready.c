@@ -11,19 +11,20 @@
 
 static uint32_t *timer_position(void *context, uint32_t number) { return &node_at(context, number)->timer_position; }
 static uint32_t *ready_position(void *context, uint32_t number) { return &node_at(context, number)->ready_position; }
-static int ready_tie(void *context, uint32_t a, uint32_t b) {
+static int id_tie(void *context, uint32_t a, uint32_t b) {
   return id_compare(&node_at(context, a)->task.id, &node_at(context, b)->task.id);
 }
 
+/* Of what is due at one time, too: the order does not tell whether this state was folded or loaded. */
 static struct heap_owner timer_owner(const struct state *state) {
-  return (struct heap_owner){timer_position, NULL, (void *)(uintptr_t)state};
+  return (struct heap_owner){timer_position, id_tie, (void *)(uintptr_t)state};
 }
 static uint32_t *waiting_position(void *context, uint32_t number) { return &node_at(context, number)->waiting_position; }
 static struct heap_owner waiting_owner(const struct state *state) {
   return (struct heap_owner){waiting_position, NULL, (void *)(uintptr_t)state};
 }
 static struct heap_owner ready_owner(const struct state *state) {
-  return (struct heap_owner){ready_position, ready_tie, (void *)(uintptr_t)state};
+  return (struct heap_owner){ready_position, id_tie, (void *)(uintptr_t)state};
 }
 
 /* Priority high to low, then available_at: one number, since times stay below 2^58. */

@@ -2,7 +2,8 @@
  * the log, so that a receipt costs one slot of memory. */
 #include <string.h>
 
-#include "state/internal.h"
+#include "state/cold.h"
+#include "state/rows.h"
 
 uint64_t identity_key(const struct id *identity) {
   uint64_t key;
@@ -14,22 +15,96 @@ void receipt_add(struct state *state, const struct id *identity, uint64_t seq) {
   if (!id_is_zero(identity)) index_add(&state->receipts, identity_key(identity), seq);
 }
 
+void receipt_drop(struct state *state, uint64_t identity, uint64_t seq) {
+  struct index_cursor cursor;
+  uint64_t at = index_find(&state->receipts, identity, &cursor);
+  while (at != 0 && at != seq) at = index_next(&state->receipts, &cursor);
+  if (at == 0) return;
+  index_remove(&state->receipts, identity, seq);
+  digest_sum_add(&state->away, digest_of_receipt(identity, seq));
+}
+
+/* ---- looking up ---- */
+
+struct looking {
+  const struct state *state;
+  const struct id *identity;
+  const struct task *task; /* NULL: whatever leads to it */
+  struct history *history;
+  struct record_source source;
+};
+
 static bool event_carries(const struct event *event, const struct id *identity) {
   return id_equal(&event->common.identity, identity) ||
          (event->type == EVENT_attempt_result && id_equal(&event->body.attempt_result.report_identity, identity));
 }
 
-enum status state_receipt(const struct state *state, const struct id *identity, struct history *history,
-                          struct record_source source, struct event *ret_event) {
+/* A receipt stays as long as the task that its event is about. OK, END, or why that cannot be told. */
+static enum status still_there(const struct looking *looking, const struct id *stream) {
+  const struct state *state = looking->state;
+  struct task_row row;
+  if (state->retained_seq == 0 || object_find(state, stream) != 0) return STATUS_OK;
+  uint32_t number = state_task_number(state, stream);
+  if (number != 0) return task_is_gone(state, &node_at(state, number)->task) ? STATUS_END : STATUS_OK;
+  if (state->cold == NULL || state->tasks_away == 0) return STATUS_END;
+  if (!cold_open(state->cold, state->needed_seq)) return STATUS_UNAVAILABLE;
+  enum status status = cold_task(state->cold, stream, &row);
+  return status == STATUS_OK && task_is_gone(state, &row.task) ? STATUS_END : status;
+}
+
+/* END: the event at seq is not what is looked for. */
+static enum status judge(const struct looking *looking, uint64_t seq, struct event *ret_event) {
+  struct event event;
+  enum status status = history_event(looking->history, looking->source, seq, &event);
+  if (status != STATUS_OK) return status;
+  if (!event_carries(&event, looking->identity)) return STATUS_END;
+  if (looking->task != NULL && !id_equal(&event.stream, &looking->task->id)) return STATUS_END;
+  status = still_there(looking, &event.stream);
+  if (status == STATUS_OK) *ret_event = event;
+  return status;
+}
+
+static enum status find_in_memory(const struct looking *looking, struct event *ret_event) {
   struct index_cursor cursor;
-  for (uint64_t seq = index_find(&state->receipts, identity_key(identity), &cursor); seq != 0;
-       seq = index_next(&state->receipts, &cursor)) {
-    struct event event;
-    enum status status = history_event(history, source, seq, &event);
+  enum status status = STATUS_END;
+  for (uint64_t seq = index_find(&looking->state->receipts, identity_key(looking->identity), &cursor);
+       seq != 0 && status == STATUS_END; seq = index_next(&looking->state->receipts, &cursor))
+    status = judge(looking, seq, ret_event);
+  return status;
+}
+
+/* Along the task's history, which begins with what is oldest last. */
+static enum status find_by_task(const struct looking *looking, struct event *ret_event) {
+  uint64_t floor = looking->state->receipts_floor;
+  struct event event;
+  if (looking->task->accepted_seq > floor) return STATUS_END;
+  for (uint64_t seq = looking->task->last_seq; seq != 0; seq = event.prev) {
+    enum status status = history_event(looking->history, looking->source, seq, &event);
     if (status != STATUS_OK) return status;
-    if (!event_carries(&event, identity)) continue;
+    if (event.prev >= seq || !id_equal(&event.stream, &looking->task->id)) return STATUS_CORRUPT;
+    if (seq > floor || !event_carries(&event, looking->identity)) continue;
     *ret_event = event;
     return STATUS_OK;
   }
   return STATUS_END;
+}
+
+static enum status find_in_store(const struct looking *looking, struct event *ret_event) {
+  const struct state *state = looking->state;
+  if (!cold_open(state->cold, state->needed_seq)) return STATUS_UNAVAILABLE;
+  for (uint64_t seq = 0;;) {
+    enum status status = cold_identity(state->cold, identity_key(looking->identity), &seq);
+    if (status == STATUS_OK && seq > state->receipts_floor) return STATUS_END;
+    if (status == STATUS_OK) status = judge(looking, seq, ret_event);
+    else return status;
+    if (status != STATUS_END) return status;
+  }
+}
+
+enum status state_receipt(const struct state *state, const struct id *identity, const struct task *task,
+                          struct history *history, struct record_source source, struct event *ret_event) {
+  struct looking looking = {state, identity, task, history, source};
+  enum status status = find_in_memory(&looking, ret_event);
+  if (status != STATUS_END || state->receipts_floor == 0) return status;
+  return task != NULL ? find_by_task(&looking, ret_event) : find_in_store(&looking, ret_event);
 }

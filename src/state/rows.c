@@ -10,8 +10,9 @@
 #include "base/guard.h"
 
 const char *const rows_table_names[ROWS_TABLE_COUNT] = {
-    [ROWS_META] = "meta",   [ROWS_OBJECTS] = "objects",   [ROWS_BUCKETS] = "buckets",
-    [ROWS_TASKS] = "tasks", [ROWS_RECEIPTS] = "receipts", [ROWS_AUDITS] = "audits",
+    [ROWS_META] = "meta",           [ROWS_OBJECTS] = "objects",   [ROWS_BUCKETS] = "buckets", [ROWS_TASKS] = "tasks",
+    [ROWS_RECEIPTS] = "receipts",   [ROWS_AUDITS] = "audits",     [ROWS_ENDED] = "ended",     [ROWS_IDS] = "ended.ids",
+    [ROWS_QUEUES] = "ended.queues", [ROWS_NAMES] = "ended.names", [ROWS_ENDS] = "ended.ends", [ROWS_IDENTITIES] = "identities",
 };
 
 /* ---- numbers and ids, one behind the other ---- */
@@ -72,11 +73,31 @@ static struct id take_id(const uint8_t **in) {
 
 /* ---- where the checkpoint stands ---- */
 
-#define META_FIELDS(F, o) \
-  F(64, o, seq)           \
-  F(64, o, chain)         \
-  F(64, o, time_us)       \
-  F(64, o, node_started_seq) F(64, o, node_started_us) F(64, o, receipts) F(64, o, audits) F(64, o, named) F(64, o, sum)
+/* clang-format off */
+#define META_FIELDS(F, o)       \
+  F(64, o, seq)                 \
+  F(64, o, chain)               \
+  F(64, o, time_us)             \
+  F(64, o, node_started_seq)    \
+  F(64, o, node_started_us)     \
+  F(64, o, receipts)            \
+  F(64, o, audits)              \
+  F(64, o, named)               \
+  F(64, o, sum)                 \
+  F(64, o, indexed_seq)         \
+  F(64, o, indexed)             \
+  F(64, o, identities)          \
+  F(64, o, waiting_sum)         \
+  F(64, o, retained_seq)        \
+  F(64, o, ended)               \
+  F(64, o, gone)                \
+  F(64, o, ended_sum.low)       \
+  F(64, o, ended_sum.high)      \
+  F(64, o, gone_sum.low)        \
+  F(64, o, gone_sum.high)       \
+  F(64, o, indexed_sum.low)     \
+  F(64, o, indexed_sum.high)
+/* clang-format on */
 static_assert(4 + (0 META_FIELDS(FIELD_SIZE, )) + 32 + 8 == meta_row_bytes, "the size of a meta row");
 
 void meta_row_encode(const struct meta_row *row, uint8_t out[meta_row_bytes]) {
@@ -221,6 +242,22 @@ enum status task_row_decode(struct bytes key, struct bytes value, struct task_ro
   if ((flags & TASK_HAS_SCHEDULE) != 0) row.schedule = take_32(&at);
   if ((flags & TASK_HAS_BUSINESS) != 0) row.business_hash = take_64(&at);
   if (task->state == TASK_NONE || task->state >= TASK_ENUM_END || task_flags(&row) != flags) return STATUS_CORRUPT;
+  *ret_row = row;
+  return STATUS_OK;
+}
+
+size_t ended_row_encode(const struct task_row *row, uint8_t out[ended_row_bytes_max]) {
+  return id_bytes + task_row_encode(row, put_id(out, &row->task.id));
+}
+
+enum status ended_row_decode(struct bytes key, struct bytes value, struct task_row *ret_row) {
+  struct task_row row;
+  if (key.size != 8 || value.size < id_bytes) return STATUS_CORRUPT;
+  enum status status =
+      task_row_decode(bytes_of(value.data, id_bytes), bytes_of(value.data + id_bytes, value.size - id_bytes), &row);
+  if (status != STATUS_OK) return status;
+  if (row.task.accepted_seq != seq_key_at(key.data) || !task_state_is_terminal((enum task_state)row.task.state))
+    return STATUS_CORRUPT;
   *ret_row = row;
   return STATUS_OK;
 }
@@ -496,17 +533,36 @@ void seq_key_encode(uint64_t seq, uint8_t out[8]) {
   memcpy(out, &seq, sizeof seq);
 }
 
+uint64_t seq_key_at(const uint8_t *key) {
+  uint64_t seq;
+  memcpy(&seq, key, sizeof seq);
+  return be64toh(seq);
+}
+
+void queue_key_encode(uint32_t queue, uint64_t seq, uint8_t out[queue_key_bytes]) {
+  number_key(queue, out);
+  seq_key_encode(seq, out + rows_number_bytes);
+}
+
+void pair_key_encode(uint64_t first, uint64_t seq, uint8_t out[pair_key_bytes]) {
+  seq_key_encode(first, out);
+  seq_key_encode(seq, out + 8);
+}
+
+/* Seqs are far below the highest bit. */
+static const uint64_t by_task_bit = UINT64_C(1) << 63;
+
 void receipt_entry_encode(const struct receipt_entry *entry, struct buffer *out) {
   uint8_t *start = buffer_reserve(out, 16);
   if (start == NULL) return;
-  (void)put_64(put_64(start, entry->identity), entry->seq);
+  (void)put_64(put_64(start, entry->identity), entry->seq | (entry->by_task ? by_task_bit : 0));
   buffer_commit(out, 16);
 }
 
 struct receipt_entry receipt_entry_at(struct bytes value, size_t entry) {
   const uint8_t *at = value.data + entry * 16;
-  uint64_t identity = take_64(&at);
-  return (struct receipt_entry){identity, take_64(&at)};
+  uint64_t identity = take_64(&at), seq = take_64(&at);
+  return (struct receipt_entry){identity, seq & ~by_task_bit, (seq & by_task_bit) != 0};
 }
 
 void audit_entry_encode(uint64_t seq, struct buffer *out) {

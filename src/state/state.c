@@ -115,7 +115,7 @@ struct queue *state_queue_of(const struct state *state, const struct task *task)
 struct application *state_application_of(const struct state *state, const struct task *task) {
   return &object_at(state, task->application)->as.application;
 }
-uint64_t state_task_count(const struct state *state) { return state->tasks.live; }
+uint64_t state_task_count(const struct state *state) { return state->tasks.live + state->tasks_away; }
 uint64_t state_last_seq(const struct state *state) { return state->last_seq; }
 
 bool credential_reaches(const struct credential *credential, const struct id *queue_id) {

@@ -52,7 +52,7 @@ void state_each_credential(const struct state *state, void (*visit)(void *contex
                            void *context);
 void state_each_queue(const struct state *state, void (*visit)(void *context, const struct queue *queue), void *context);
 uint32_t state_queue_count(const struct state *state);
-uint64_t state_task_count(const struct state *state);
+uint64_t state_task_count(const struct state *state); /* ever, those that left memory with them */
 
 /* Subscriptions; a deleted one is found by its id for ever, and counted and visited no more. */
 struct subscription *state_subscription(const struct state *state, const struct id *id);
@@ -64,10 +64,11 @@ void state_each_subscription(const struct state *state, void (*visit)(void *cont
 /* True when the credential may read what the subscription shows: all of its queues are in the credential's scope. */
 bool credential_reaches_subscription(const struct credential *credential, const struct subscription *subscription);
 
-/* The receipt of an operation identity: the event that carries it, decoded (spans as history_event says). END: none. CORRUPT.
- */
-enum status state_receipt(const struct state *state, const struct id *identity, struct history *history,
-                          struct record_source source, struct event *ret_event);
+/* The receipt of an operation identity: the event that carries it, decoded (spans as history_event says). task: the one that
+ * the request is about, whose history leads to it; NULL for requests that name none (a submission, administration). END: none,
+ * or its task is gone. UNAVAILABLE: the store that may know cannot be read now. CORRUPT. */
+enum status state_receipt(const struct state *state, const struct id *identity, const struct task *task,
+                          struct history *history, struct record_source source, struct event *ret_event);
 
 /* ---- Timers ---- */
 
@@ -123,7 +124,8 @@ uint64_t state_ready_count(const struct state *state);
 
 /* Newest first, behind after (zero: from the newest). Only tasks of the namespace in queues that the credential reaches. Looks
  * at a bounded number of tasks a call: *ret_list may hold fewer rows than the limit and yet say that more follow.
- * INVALID_ARGUMENT: after is no task. CORRUPT. ret_list->of.tasks is allocated (free). */
+ * INVALID_ARGUMENT: after is no task. UNAVAILABLE: what left memory cannot be read now. CORRUPT. ret_list->of.tasks is
+ * allocated (free). */
 enum status state_list_tasks(const struct state *state, const struct id *namespace_id, const struct credential *credential,
                              const struct list_tasks_command *filters, struct history *history, struct record_source source,
                              struct answer_list *ret_list, struct fault *fault);

@@ -251,6 +251,97 @@ static void a_rebuilt_checkpoint_takes_its_place(void **state) {
   expect_shown(before);
 }
 
+/* ---- what has ended ---- */
+
+static uint64_t metric(const char *name) {
+  http_get(&server, NULL, "/metrics", &reply);
+  assert_int_equal(reply.status, 200);
+  const char *at = strstr(reply.body, name);
+  while (at != NULL && (at == reply.body || at[-1] != '\n')) at = strstr(at + 1, name);
+  assert_non_null(at);
+  return strtoull(at + strlen(name), NULL, 10);
+}
+
+/* Returns the task's id; valid until the next call. */
+static const char *submit_and_cancel(const char *key) {
+  static char id[64];
+  char target[128];
+  submit(key);
+  (void)snprintf(id, sizeof id, "%s", http_text(&reply, "data.task.id"));
+  (void)snprintf(target, sizeof target, "/v1/tasks/%s:cancel", id);
+  http_post(&server, server.token, target, key, "{\"reason\":\"not wanted\"}", &reply);
+  assert_int_equal(reply.status, 200);
+  return id;
+}
+
+static int get_task(const char *id) {
+  char target[128];
+  (void)snprintf(target, sizeof target, "/v1/tasks/%s", id);
+  http_get(&server, server.token, target, &reply);
+  return reply.status;
+}
+
+static void expect_sound(void) {
+  const char *const arguments[] = {api_program("orbit-replay"), "--data", server.data, "verify", NULL};
+  struct api_run run;
+  api_run(arguments, NULL, &run);
+  if (run.code != 0) fail_msg("verify: %s%s", run.out, run.err);
+  api_run_clear(&run);
+}
+
+static void what_has_left_memory_is_shown_all_the_same(void **state) {
+  static const char *const at_once[] = {"--hot-window", "0s", "--metrics-open", NULL};
+  (void)state;
+  api_server_start(&server, NULL);
+  for (unsigned i = 0; i < 10; i++) {
+    char key[16];
+    (void)snprintf(key, sizeof key, "k%u", i);
+    (void)submit_and_cancel(key);
+  }
+  cleanup(guard_free) char *before = tasks_shown();
+  assert_int_equal(api_server_stop(&server, SIGTERM), 0);
+  api_server_start(&server, at_once);
+  assert_int_equal(metric("orbit_tasks_in_memory "), 0);
+  expect_shown(before);
+  submit("k3");
+  assert_string_equal(http_text(&reply, "data.deduplicated"), "true");
+  (void)submit_and_cancel("new");
+  api_wait(metric("orbit_tasks_left_memory ") == 11);
+  free(before);
+  before = tasks_shown();
+  assert_int_equal(api_server_stop(&server, SIGTERM), 0);
+  expect_sound();
+  assert_int_equal(unlink(views_file), 0);
+  api_server_start(&server, at_once);
+  expect_shown(before);
+  api_wait(metric("orbit_tasks_left_memory ") == 11);
+  expect_shown(before);
+}
+
+static void what_is_old_is_gone_and_the_log_keeps_it(void **state) {
+  static const char *const soon[] = {"--retention", "1s", "--hot-window", "0s", "--metrics-open", NULL};
+  (void)state;
+  api_server_start(&server, NULL);
+  cleanup(guard_free) char *id = strdup(submit_and_cancel("a"));
+  assert_int_equal(get_task(id), 200);
+  assert_int_equal(api_server_stop(&server, SIGTERM), 0);
+  api_server_start(&server, soon);
+  api_wait(get_task(id) == 404);
+  submit("a");
+  assert_int_equal(reply.status, 201);
+  assert_string_not_equal(http_text(&reply, "data.task.id"), id);
+  assert_int_equal(api_server_stop(&server, SIGTERM), 0);
+  expect_sound();
+  api_server_start(&server, NULL);
+  assert_int_equal(get_task(id), 404);
+  const char *const arguments[] = {api_program("orbit-replay"), "--data", server.data, "state", id, NULL};
+  struct api_run run;
+  api_run(arguments, NULL, &run);
+  assert_int_equal(run.code, 0);
+  assert_non_null(strstr(run.out, "CANCELLED"));
+  api_run_clear(&run);
+}
+
 int main(void) {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
   const struct CMUnitTest tests[] = {
@@ -262,6 +353,8 @@ int main(void) {
       CASE(damaged_pages_cost_a_start_at_most),
       CASE(without_a_checkpoint_nothing_is_written),
       CASE(a_rebuilt_checkpoint_takes_its_place),
+      CASE(what_has_left_memory_is_shown_all_the_same),
+      CASE(what_is_old_is_gone_and_the_log_keeps_it),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

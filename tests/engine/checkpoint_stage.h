@@ -72,8 +72,10 @@ static inline enum status load(struct stage *stage, struct state **ret_state, st
 static inline enum status fold(void *context, const struct event *event, struct bytes record, struct fault *fault) {
   const char *reason = "";
   (void)record;
+  if (state_meet(context, event) != STATUS_OK) return fault_set(fault, STATUS_CORRUPT, NULL, "a row cannot be read");
   if (!state_can_apply(context, event, &reason)) return fault_set(fault, STATUS_CORRUPT, NULL, "%s", reason);
   state_apply(context, event);
+  state_close_cold(context);
   return STATUS_OK;
 }
 
@@ -84,14 +86,23 @@ static inline uint64_t expect_equal(struct stage *stage) {
   struct checkpoint_position position;
   struct fault fault;
   uint64_t compared;
+  struct cold *cold = cold_new();
   if (load(stage, &state, &position, &fault) != STATUS_OK) fail_msg("load: %s", fault.message);
   assert_int_equal(state_last_seq(state), position.seq);
   if (state_check(state, &fault) != STATUS_OK) fail_msg("check of what was loaded: %s", fault.message);
+  begin_following(stage);
+  if (checkpoint_lend(stage->checkpoint, cold, &fault) != STATUS_OK) fail_msg("lend: %s", fault.message);
+  state_set_cold(state, cold);
   if (journal_replay(stage->world.journal, position.seq, position.chain, fold, state, &fault) != STATUS_OK)
     fail_msg("replay: %s", fault.message);
   if (state_check(state, &fault) != STATUS_OK) fail_msg("check: %s", fault.message);
   struct id loaded = state_digest(state), live = state_digest(stage->world.engine->state);
   assert_string_equal(id_text(&loaded).text, id_text(&live).text);
+  cold_withdraw(cold);
+  cold_free(cold);
+  state_free(state);
+  stop_following(stage);
+  state = world_fold(&stage->world);
   if (checkpoint_compare(stage->views, stage->world.journal, state, &compared, &fault) != STATUS_OK)
     fail_msg("compare: %s", fault.message);
   assert_int_equal(compared, position.seq);

@@ -94,11 +94,13 @@ static enum status fold(void *context, const struct event *event, struct bytes r
   struct state *state = context;
   const char *reason = "";
   (void)record;
+  if (state_meet(state, event) != STATUS_OK) return fault_set(fault, STATUS_CORRUPT, NULL, "a row cannot be read");
+  state_close_cold(state);
   if (!state_fold(state, event, &reason)) return fault_set(fault, STATUS_CORRUPT, NULL, "%s", reason);
   return STATUS_OK;
 }
 
-static struct state *folded(struct world *world) {
+struct state *world_fold(struct world *world) {
   struct state *state = state_new();
   struct fault fault = {0};
   if (journal_replay(world->journal, 0, 0, fold, state, &fault) != STATUS_OK) fail_msg("replay: %s", fault.message);
@@ -106,15 +108,59 @@ static struct state *folded(struct world *world) {
   return state;
 }
 
-static void come_up(struct world *world) {
-  struct engine_options options = {.id_seed = 7, .version = "test"};
+static char *views_of(const struct world *world) {
+  char *path;
+  assert_true(asprintf(&path, "%s/views", world->directory) > 0);
+  return path;
+}
+
+static void lend(struct world *world) {
   struct fault fault = {0};
-  world->engine = engine_new(world->journal, folded(world), &options);
+  cleanup(guard_free) char *path = views_of(world);
+  if (world->checkpoint == NULL && checkpoint_open(path, world->map_bytes != 0 ? world->map_bytes : UINT64_C(1) << 30,
+                                                   world->journal, &world->checkpoint, &fault) != STATUS_OK)
+    fail_msg("checkpoint: %s", fault.message);
+  if (checkpoint_lend(world->checkpoint, world->cold, &fault) != STATUS_OK) fail_msg("lend: %s", fault.message);
+}
+
+/* From the checkpoint, if there is one. */
+static struct state *loaded(struct world *world) {
+  struct state *state;
+  struct checkpoint_position position;
+  struct fault fault = {0};
+  cleanup(guard_free) char *path = views_of(world);
+  enum status status = checkpoint_load(path, world->journal, &state, &position, &fault);
+  if (status == STATUS_OK) {
+    lend(world);
+    state_set_cold(state, world->cold);
+    if (journal_replay(world->journal, position.seq, position.chain, fold, state, &fault) != STATUS_OK)
+      fail_msg("replay: %s", fault.message);
+  } else if (status == STATUS_NOT_FOUND) {
+    state = world_fold(world);
+    lend(world);
+    state_set_cold(state, world->cold);
+  } else {
+    fail_msg("load: %s", fault.message);
+  }
+  if (state_check(state, &fault) != STATUS_OK) fail_msg("check: %s", fault.message);
+  return state;
+}
+
+static void come_up(struct world *world) {
+  struct engine_options options = {.id_seed = 7,
+                                   .version = "test",
+                                   .hot_window_us = world->hot_window_us,
+                                   .retention_us = world->retention_us,
+                                   .memory_max = world->memory_max};
+  struct fault fault = {0};
+  world->engine = engine_new(world->journal, world->cold != NULL ? loaded(world) : world_fold(world), &options);
   if (engine_start(world->engine, world->now_us, &fault) != STATUS_OK) fail_msg("start: %s", fault.message);
 }
 
 static struct journal *open_journal(const struct world *world, bool create) {
-  struct journal_options options = {.create = create, .map_bytes = UINT64_C(1) << 30, .reserve_bytes = UINT64_C(4) << 20};
+  struct journal_options options = {.create = create,
+                                    .map_bytes = world->map_bytes != 0 ? world->map_bytes : UINT64_C(1) << 30,
+                                    .reserve_bytes = UINT64_C(4) << 20};
   struct journal *journal;
   struct fault fault = {0};
   if (journal_open(world->directory, &options, &journal, &fault) != STATUS_OK) fail_msg("open: %s", fault.message);
@@ -135,6 +181,9 @@ void world_open(struct world *world) {
 
 static void go_down(struct world *world) {
   engine_free(world->engine);
+  if (world->checkpoint != NULL) cold_withdraw(world->cold);
+  checkpoint_close(world->checkpoint);
+  world->checkpoint = NULL;
   journal_close(world->journal, false);
   for (uint32_t i = 0; i < world->push_count; i++)
     world->pushes[i]->mail.kind = (enum mail_kind)0; /* whoever held one still may */
@@ -142,6 +191,7 @@ static void go_down(struct world *world) {
 
 void world_close(struct world *world) {
   go_down(world);
+  cold_free(world->cold);
   for (uint32_t i = 0; i < world->push_count; i++) push_free(world->pushes[i]);
   outbox_clear(&world->outbox);
   buffer_clear(&world->texts);
@@ -153,6 +203,43 @@ void world_restart(struct world *world) {
   memset(world->gauges, 0, sizeof world->gauges);
   world->journal = open_journal(world, false);
   come_up(world);
+}
+
+void world_twin(struct world *twin, struct world *world) {
+  char command[1024];
+  go_down(world);
+  *twin = *world;
+  twin->directory = test_directory_make();
+  twin->push_count = 0;
+  memset(twin->gauges, 0, sizeof twin->gauges);
+  buffer_init(&twin->texts, SIZE_MAX);
+  assert_int_equal(outbox_init(&twin->outbox), STATUS_OK);
+  (void)snprintf(command, sizeof command, "cp -r '%s/.' '%s'", world->directory, twin->directory);
+  assert_int_equal(system(command), 0); /* NOLINT: paths of our own */
+  world->journal = open_journal(world, false);
+  twin->journal = open_journal(twin, false);
+  come_up(world);
+  come_up(twin);
+}
+
+void world_evict(struct world *world) {
+  world->cold = cold_new();
+  world_restart(world);
+}
+
+void world_follow(struct world *world) {
+  struct fault fault = {0};
+  uint64_t events;
+  bool more;
+  do
+    if (checkpoint_follow(world->checkpoint, 1000, &events, &fault) != STATUS_OK) fail_msg("follow: %s", fault.message);
+  while (events != 0);
+  if (checkpoint_index(world->checkpoint, world->index_min, &fault) != STATUS_OK) fail_msg("index: %s", fault.message);
+  do
+    if (checkpoint_clean(world->checkpoint, cold_floor(world->cold), &more, &fault) != STATUS_OK)
+      fail_msg("clean: %s", fault.message);
+  while (more);
+  lend(world);
 }
 
 /* ---- time ---- */
@@ -333,7 +420,7 @@ struct task world_task(struct world *world, const struct id *id) {
 
 void world_check(struct world *world) {
   struct fault fault = {0};
-  struct state *again = folded(world);
+  struct state *again = world_fold(world);
   struct id live = state_digest(world->engine->state), folded_digest = state_digest(again);
   if (state_check(world->engine->state, &fault) != STATUS_OK) fail_msg("check: %s", fault.message);
   assert_string_equal(id_text(&live).text, id_text(&folded_digest).text);

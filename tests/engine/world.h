@@ -8,6 +8,8 @@
 #include "core/event.h"
 #include "core/schedule.h"
 #include "engine/engine.h"
+#include "state/checkpoint.h"
+#include "state/evict.h"
 
 enum { world_workers_max = 64 };
 
@@ -26,11 +28,29 @@ struct world {
   struct push *pushes[4096]; /* what Orbit said by itself, oldest first; owned */
   uint32_t push_count;
   struct session_gauge gauges[world_workers_max];
+  /* What ends leaves memory for a checkpoint: NULL and 0 unless world_evict was called. */
+  struct cold *cold;
+  struct checkpoint *checkpoint;
+  int64_t hot_window_us;
+  int64_t retention_us; /* from the next start on; 0: for ever */
+  uint64_t memory_max;
+  uint64_t map_bytes; /* of the log, from the next start on; 0: 1 GiB */
+  uint64_t index_min; /* receipts that wait before world_follow sorts them in */
 };
 
 /* Starts at 2026-01-01T00:00:00Z with two applications and three queues. */
 void world_open(struct world *world);
 void world_close(struct world *world);
+/* The same world once more, in a directory of its own: what is done to both alike leads to the same log. The first one is
+ * started again for it. */
+void world_twin(struct world *twin, struct world *world);
+/* From here on what has ended leaves memory: at once when world_follow was called and a tick came. Restarts begin from the
+ * checkpoint. */
+void world_evict(struct world *world);
+/* The checkpoint follows to the end of the log, sorts identities in, and lets rows go. */
+void world_follow(struct world *world);
+/* A fold of the whole log, which checks; the caller frees. */
+struct state *world_fold(struct world *world);
 /* Stops without a word, as a crash does (what was committed is there), and starts again from the log at now_us. */
 void world_restart(struct world *world);
 /* Ticks at now_us (until nothing more waits). */

@@ -157,17 +157,17 @@ static void receipts_lead_to_their_events(void **context) {
     struct id identity = event.common.identity;
     struct id report = event.type == EVENT_attempt_result ? event.body.attempt_result.report_identity : (struct id){{0}};
     if (!id_is_zero(&identity)) {
-      assert_int_equal(state_receipt(world->state, &identity, world->history, source, &found), STATUS_OK);
+      assert_int_equal(state_receipt(world->state, &identity, NULL, world->history, source, &found), STATUS_OK);
       assert_int_equal(found.seq, seq);
       receipts++;
     }
     if (id_is_zero(&report)) continue;
-    assert_int_equal(state_receipt(world->state, &report, world->history, source, &found), STATUS_OK);
+    assert_int_equal(state_receipt(world->state, &report, NULL, world->history, source, &found), STATUS_OK);
     assert_int_equal(found.seq, seq);
   }
   assert_true(receipts >= 10);
   struct id unknown = id_of(IDENTITY, 0x7FFF);
-  assert_int_equal(state_receipt(world->state, &unknown, world->history, source, &found), STATUS_END);
+  assert_int_equal(state_receipt(world->state, &unknown, NULL, world->history, source, &found), STATUS_END);
 }
 
 int main(void) {

@@ -73,8 +73,8 @@ _orbit_value() {
 
 _orbitd() {
   local valued="--config --data --listen --worker-listen --worker-url --log-format --http-threads --map-size --checkpoint
-    --tls-cert --tls-key --connections-per-address --workers-per-credential
-    --requests-per-credential"
+    --tls-cert --tls-key --connections-per-address --workers-per-credential --requests-per-credential
+    --hot-window --retention --memory-max"
   _orbit_look
   _orbit_value "" && return
   [[ " $valued " != *" $_orbit_option "* || -z $_orbit_option ]] || return
