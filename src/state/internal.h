@@ -38,9 +38,9 @@ struct object {
   struct id id;
   uint64_t last_seq;
   enum object_kind kind;
-  struct task_list tasks; /* queue: those of its tasks that are in memory */
-  struct heap waiting;    /* queue: its waiting tasks by available_at */
-  uint64_t away;          /* queue: tasks of its counts that are not in memory; all of them have ended */
+  struct task_list tasks;  /* queue: those of its tasks that are in memory */
+  struct heap waiting;     /* queue: its waiting tasks by available_at */
+  uint64_t away;           /* queue: tasks of its counts that are not in memory; all of them have ended */
   uint32_t timer_position; /* schedule: in the heap of schedules */
   union {
     struct schedule schedule;

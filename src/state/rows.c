@@ -256,7 +256,8 @@ enum status ended_row_decode(struct bytes key, struct bytes value, struct task_r
   enum status status =
       task_row_decode(bytes_of(value.data, id_bytes), bytes_of(value.data + id_bytes, value.size - id_bytes), &row);
   if (status != STATUS_OK) return status;
-  if (row.task.accepted_seq != seq_key_at(key.data) || !task_state_is_terminal((enum task_state)row.task.state))
+  if (row.task.accepted_seq != seq_key_at(key.data) || !task_state_is_terminal((enum task_state)row.task.state) ||
+      row.schedule != 0)
     return STATUS_CORRUPT;
   *ret_row = row;
   return STATUS_OK;

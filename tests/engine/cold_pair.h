@@ -83,6 +83,25 @@ static inline void write_worker(struct buffer *out, const struct worker_result *
   buffer_append_text(out, id_text(&result->task_id).text);
 }
 
+static inline void write_schedule(struct buffer *out, const struct schedule *schedule) {
+  uint64_t numbers[] = {schedule->revision,
+                        schedule->config_seq,
+                        schedule->trigger_seq,
+                        (uint64_t)schedule->next_at,
+                        (uint64_t)schedule->free_at,
+                        schedule->unfinished,
+                        schedule->overlap,
+                        schedule->missed,
+                        schedule->paused,
+                        schedule->deleted};
+  for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) write_number(out, numbers[i]);
+  buffer_append_text(out, id_text(&schedule->id).text);
+}
+
+static inline bool is_of_schedule(enum command_kind kind) {
+  return kind == COMMAND_GET_SCHEDULE || (kind >= COMMAND_SCHEDULE_CREATE && kind <= COMMAND_SCHEDULE_DELETE);
+}
+
 static inline void write_answer(struct buffer *out, struct world *world, const struct command *command,
                                 const struct answer *answer) {
   buffer_reset(out);
@@ -98,6 +117,7 @@ static inline void write_answer(struct buffer *out, struct world *world, const s
   bool has_task = command->kind == COMMAND_SUBMIT || command->kind == COMMAND_GET_TASK || command->kind == COMMAND_CANCEL ||
                   command->kind == COMMAND_REVIEW || command->kind == COMMAND_RETRY;
   if (has_task) write_history(out, world, &answer->as.task);
+  if (is_of_schedule(command->kind)) write_schedule(out, &answer->as.schedule);
   if (command->kind == COMMAND_GET_QUEUE)
     for (unsigned i = 0; i < TASK_ENUM_END; i++) write_number(out, answer->as.queue.counts[i]);
   if (command->kind != COMMAND_LIST_TASKS) return;
@@ -188,6 +208,19 @@ static inline void evict_all(struct pair *pair) {
 
 static inline struct command get_command(struct pair *pair, const struct id *id) {
   return (struct command){.kind = COMMAND_GET_TASK, .who = pair->hot.who, .as.task_id = *id};
+}
+
+/* The same times became the same tasks. Returns how many there are. */
+static inline uint32_t triggers_of_both(struct pair *pair, const struct id *schedule_id, struct trigger *triggers,
+                                        uint32_t limit) {
+  struct trigger *cold = calloc(limit, sizeof *cold);
+  uint32_t count = world_triggers(&pair->hot, schedule_id, triggers, limit);
+  assert_int_equal(world_triggers(&pair->cold, schedule_id, cold, limit), count);
+  for (uint32_t i = 0; i < count; i++)
+    assert_true(cold[i].outcome == triggers[i].outcome && cold[i].scheduled_at == triggers[i].scheduled_at &&
+                cold[i].decided_at == triggers[i].decided_at && id_equal(&cold[i].task_id, &triggers[i].task_id));
+  free(cold);
+  return count;
 }
 
 /* The whole list behind these filters, page by page. Returns how many rows. */

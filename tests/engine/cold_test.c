@@ -4,7 +4,7 @@
 
 #include <unistd.h>
 
-enum { tasks_max = 400, held_max = 128, said_max = 128 };
+enum { tasks_max = 400, held_max = 128, said_max = 128, schedules_max = 6 };
 
 struct walk {
   struct pair *pair;
@@ -14,6 +14,8 @@ struct walk {
   unsigned holding;
   struct command said[said_max]; /* of all kinds, to be said again */
   unsigned said_count;
+  struct id schedules[schedules_max];
+  unsigned schedule_count;
 };
 
 static uint64_t roll(struct walk *walk, uint64_t sides) { return test_random(&walk->pair->random) % sides; }
@@ -125,6 +127,38 @@ static void step_queue(struct walk *walk) {
   (void)do_both(walk->pair, &command);
 }
 
+static void step_schedule(struct walk *walk) {
+  static const enum command_kind writes[] = {COMMAND_SCHEDULE_CHANGE, COMMAND_SCHEDULE_PAUSE, COMMAND_SCHEDULE_RESUME,
+                                             COMMAND_SCHEDULE_DELETE};
+  struct world *world = &walk->pair->hot;
+  if (walk->schedule_count < schedules_max && roll(walk, 3) == 0) {
+    struct command create = world_schedule(world, COMMAND_SCHEDULE_CREATE, NULL);
+    create.as.schedule.overlap = (enum overlap)(1 + roll(walk, OVERLAP_ENUM_END - 1));
+    create.as.schedule.missed = (enum missed)(1 + roll(walk, MISSED_ENUM_END - 1));
+    create.as.schedule.catch_up_limit = 1 + (uint32_t)roll(walk, 4);
+    create.as.schedule.interval_ms = 2000 + 1000 * (uint32_t)roll(walk, 60);
+    world_identify(world, &create, new_key(walk));
+    struct answer answer = say(walk, &create);
+    if (answer.status == STATUS_OK) walk->schedules[walk->schedule_count++] = answer.as.schedule.id;
+  }
+  if (walk->schedule_count == 0) return;
+  const struct id *id = &walk->schedules[roll(walk, walk->schedule_count)];
+  struct command get = {.kind = COMMAND_GET_SCHEDULE, .who = world->who, .as.object_id = *id};
+  struct answer found = do_both(walk->pair, &get);
+  struct trigger triggers[tasks_max];
+  uint32_t count = triggers_of_both(walk->pair, id, triggers, tasks_max);
+  if (count != 0 && !id_is_zero(&triggers[count - 1].task_id)) know(walk, &triggers[count - 1].task_id);
+  if (found.status != STATUS_OK || roll(walk, 4) != 0) return;
+  struct command write = world_schedule(world, writes[roll(walk, 6) == 0 ? 3 : roll(walk, 3)], id);
+  write.as.schedule.expected_revision = write.kind == COMMAND_SCHEDULE_CHANGE ? found.as.schedule.revision : 0;
+  if (write.kind == COMMAND_SCHEDULE_CHANGE) {
+    write.as.schedule.given = GIVEN_OVERLAP;
+    write.as.schedule.overlap = (enum overlap)(1 + roll(walk, OVERLAP_ENUM_END - 1));
+  }
+  world_identify(world, &write, new_key(walk));
+  (void)say(walk, &write);
+}
+
 static void step_time(struct walk *walk) {
   static const int64_t us[] = {1, 1000, 700000, 3000000, 35000000};
   advance_both(walk->pair, us[roll(walk, 5)]);
@@ -132,9 +166,9 @@ static void step_time(struct walk *walk) {
 
 static void random_walk(struct pair *pair, unsigned steps) {
   typedef void step(struct walk *);
-  static step *const all[] = {step_submit, step_submit, step_submit, step_session, step_worker, step_worker,
-                              step_worker, step_worker, step_people, step_people,  step_repeat, step_repeat,
-                              step_list,   step_list,   step_time,   step_queue};
+  static step *const all[] = {step_submit, step_submit, step_submit, step_session, step_worker,  step_worker,
+                              step_worker, step_worker, step_people, step_people,  step_repeat,  step_repeat,
+                              step_list,   step_list,   step_time,   step_queue,   step_schedule};
   struct walk *walk = calloc(1, sizeof *walk);
   walk->pair = pair;
   for (unsigned i = 0; i < steps; i++) {

@@ -159,6 +159,15 @@ static void tell_of_a_schedule(struct world *world) {
   (void)do_as(world, world_schedule(world, COMMAND_SCHEDULE_DELETE, &made.as.schedule.id), "schedule-delete");
 }
 
+/* A minute after what was told so far. */
+static void tell_of_retention(struct world *world) {
+  world->retention_us = 60000000;
+  world_restart(world);
+  world_advance_ms(world, 61000);
+  assert_true(state_retained_seq(world->engine->state) != 0);
+  assert_int_equal(world_hello(world, 1, 1).status, STATUS_OK);
+}
+
 static void story(struct world *world) {
   struct fault fault = {0};
   tell_of_objects(world);
@@ -170,6 +179,7 @@ static void story(struct world *world) {
   tell_of_a_cancel(world);
   tell_of_subscriptions(world);
   tell_of_a_schedule(world);
+  tell_of_retention(world);
   (void)world_submitted(world, "running");
   struct push push = given(world);
   world_start(world, &push);
