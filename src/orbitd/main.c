@@ -273,7 +273,13 @@ int main(int argc, char **argv) {
   server.edge.credential_workers_max = (uint32_t)server.config.workers_per_credential;
   server.edge.credential_requests_max = (uint32_t)server.config.requests_per_credential;
   (void)snprintf(server.edge.version, sizeof server.edge.version, "%s", ORBIT_VERSION);
-  if (start(&server, &fault) != STATUS_OK) return cannot_run(&server, &fault);
+  status = start(&server, &fault);
+  if (status == STATUS_UNAVAILABLE && replay_stop_is_asked()) {
+    service_say_stopping();
+    log_line(&server.edge.log, LOG_INFO, "stopped before it was ready", "reason", fault.message, NULL);
+    return 0;
+  }
+  if (status != STATUS_OK) return cannot_run(&server, &fault);
   if (server.edge.tls != NULL) log_certificate(&server, "certificate in use");
   announce(&server);
   signal_number = wait_for_stop(&server, &signals);

@@ -13,7 +13,7 @@
 #include "orbitd/follower.h"
 #include "state/evict.h"
 
-enum { progress_every = 4096, progress_us = 100000 };
+enum { progress_every = 4096, progress_us = 100000, stop_every = 256 };
 
 /* What one event of the log may make memory grow by, at the most. */
 enum { event_memory_bytes = 512 };
@@ -76,6 +76,19 @@ static void damage_unguard(const struct sigaction before[damage_count]) {
   for (unsigned i = 0; i < damage_count; i++) (void)sigaction(damage_signals[i], &before[i], NULL);
 }
 
+/* ---- being told to stop ---- */
+
+/* The signals that stop the server are blocked: one that comes during a long replay waits, and is seen here. */
+bool replay_stop_is_asked(void) {
+  sigset_t waiting;
+  return sigpending(&waiting) == 0 && (sigismember(&waiting, SIGTERM) == 1 || sigismember(&waiting, SIGINT) == 1);
+}
+
+static enum status heed_stop(struct fault *fault) {
+  if (!replay_stop_is_asked()) return STATUS_OK;
+  return fault_set(fault, STATUS_UNAVAILABLE, NULL, "told to stop while the log was read");
+}
+
 /* ---- progress ---- */
 
 static void show_progress(struct replay *replay, uint64_t seq) {
@@ -106,7 +119,7 @@ static enum status visit(void *context, const struct event *event, struct bytes 
     return fault_set(fault, STATUS_CORRUPT, NULL, "event %" PRIu64 " (%s) does not fit what is before it: %s", event->seq,
                      event_type_text(event->type), reason);
   if (event->seq % progress_every == 0) show_progress(replay, event->seq);
-  return STATUS_OK;
+  return event->seq % stop_every != 0 ? STATUS_OK : heed_stop(fault);
 }
 
 static void glance(void *context, const struct event *event, bool near) {
@@ -125,6 +138,7 @@ static enum status fold_rest(struct replay *replay, struct checkpoint_position f
 /* ---- from the checkpoint ---- */
 
 static void say_ignored(const struct replay *replay, const struct fault *fault) {
+  if (fault->status == STATUS_UNAVAILABLE && replay_stop_is_asked()) return;
   log_line(&replay->edge->log, LOG_WARNING, "checkpoint ignored", "reason", fault->message, NULL);
 }
 
@@ -155,6 +169,7 @@ static enum status catch_up(struct replay *replay, const char *path, struct faul
     status = checkpoint_follow(replay->checkpoint, checkpoint_batch_events, &events, fault);
     if (status == STATUS_OK) status = checkpoint_index(replay->checkpoint, checkpoint_index_receipts, fault);
     if (status == STATUS_OK) show_progress(replay, checkpoint_seq(replay->checkpoint));
+    if (status == STATUS_OK) status = heed_stop(fault);
   }
   if (status == STATUS_OK) status = checkpoint_index(replay->checkpoint, memory_max / event_memory_bytes, fault);
   put_away(replay);

@@ -21,4 +21,8 @@ struct replay_options {
 enum status replay_log(struct edge *edge, struct journal *journal, const struct replay_options *options,
                        struct state **ret_state, struct checkpoint **ret_checkpoint, struct fault *fault);
 
+/* True once a signal that stops the server has come and waits: replay_log ends with UNAVAILABLE then, soon and with nothing
+ * changed. */
+bool replay_stop_is_asked(void);
+
 #endif

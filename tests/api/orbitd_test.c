@@ -76,6 +76,66 @@ static struct counts read_counts(void) {
   return counts;
 }
 
+/* ---- A start that is told to stop ---- */
+
+/* More events than a start reads between two looks at the signals. */
+static void submit_many(void) {
+  enum { tasks = 600 };
+  cleanup(buffer_clear) struct buffer body;
+  buffer_init(&body, http_batch_body_bytes_max);
+  buffer_append_text(&body, "{\"items\":[");
+  for (unsigned i = 0; i < tasks; i++)
+    buffer_append_format(&body,
+                         "%s{\"idempotency_key\":\"many-%u\",\"queue_id\":\"%s\",\"handler\":\"h\",\"handler_version\":\"v1\","
+                         "\"payload_version\":\"v1\",\"payload\":{},\"task_timeout_ms\":600000}",
+                         i == 0 ? "" : ",", i, server.queue_id);
+  buffer_append_text(&body, "]}");
+  buffer_append_char(&body, '\0');
+  assert_false(body.failed);
+  http_post(&server, server.token, "/v1/tasks:batch", NULL, (const char *)body.data, &reply);
+  http_expect(&reply, 200, NULL, NULL);
+}
+
+/* The signal waits already when the server begins, as it does when it comes in the middle of a long replay. */
+static void a_signal_ends_a_long_start(void **state) {
+  (void)state;
+  api_server_start(&server, NULL);
+  submit_many();
+  assert_int_equal(api_server_stop(&server, SIGTERM), 0);
+  struct counts before = read_counts();
+  static const char *const checkpoints[] = {"true", "false"};
+  for (unsigned i = 0; i < 2; i++) {
+    const char *const arguments[] = {"/usr/bin/env",
+                                     "--block-signal=TERM",
+                                     "/bin/sh",
+                                     "-c",
+                                     "kill -TERM $$; exec \"$0\" \"$@\"",
+                                     api_program("orbitd"),
+                                     "--data",
+                                     server.data,
+                                     "--listen",
+                                     "127.0.0.1:0",
+                                     "--worker-listen",
+                                     "127.0.0.1:0",
+                                     "--log-format",
+                                     "json",
+                                     "--checkpoint",
+                                     checkpoints[i],
+                                     NULL};
+    struct api_run run;
+    api_run(arguments, NULL, &run);
+    if (run.code != 0) fail_msg("exit code %d: %s", run.code, run.err);
+    bool read_all =
+        strcmp(checkpoints[i], "true") == 0; /* from the checkpoint there was nothing to read: it stops after the start */
+    assert_int_equal(strstr(run.err, "stopped before it was ready") != NULL, !read_all);
+    assert_int_equal(strstr(run.err, "\"message\":\"ready\"") != NULL, read_all);
+    api_run_clear(&run);
+  }
+  struct counts after = read_counts();
+  assert_int_equal(after.started, before.started + 1);
+  assert_int_equal(after.stopped, before.stopped + 1);
+}
+
 /* ---- What it refuses to start on ---- */
 
 /* A socket of ours that listens on some port of the loopback. */
@@ -447,6 +507,7 @@ int main(void) {
       CASE(refuses_a_log_from_the_future),
       CASE(goes_on_from_a_log_from_the_future_when_told),
       CASE(starts_on_a_log_that_is_a_little_ahead),
+      CASE(a_signal_ends_a_long_start),
       CASE(marks_a_clean_stop),
       CASE(logs_json_lines),
       CASE(logs_text_when_asked),
