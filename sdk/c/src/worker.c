@@ -178,7 +178,11 @@ static void *pool_main(void *context) {
     enum orbit_outcome outcome = held->handler->function(held->handler->context, &held->assignment, &held->report);
     (void)pthread_mutex_lock(&worker->lock);
     sdk_desk_return(&worker->desk, held, outcome, sdk_monotonic_ms());
+    if (worker->line_woken) continue;
+    worker->line_woken = true;
+    (void)pthread_mutex_unlock(&worker->lock); /* who is woken wants the lock */
     sdk_line_wake(worker->line);
+    (void)pthread_mutex_lock(&worker->lock);
   }
   (void)pthread_mutex_unlock(&worker->lock);
   return NULL;

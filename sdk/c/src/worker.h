@@ -24,6 +24,7 @@ struct orbit_worker {
   struct sdk_desk desk;
   bool started, stopping, line_ended;
   bool drain_finished;
+  bool line_woken;               /* the connection's thread was woken and has not looked since: once is enough */
   struct orbit_error last_error; /* the last failure to connect */
   struct sdk_line *line;         /* the connection's side, worker_line.c */
   pthread_t line_thread;

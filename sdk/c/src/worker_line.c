@@ -179,10 +179,12 @@ static int line_receive(struct sdk_line *line, struct lws *socket, const void *d
   bool was_welcomed = worker->desk.welcomed;
   sdk_desk_receive(&worker->desk, buffer_bytes(&line->received), sdk_monotonic_ms());
   const struct sdk_held *held;
-  TAILQ_FOREACH(held, &worker->desk.granted, queue) { (void)pthread_cond_signal(&worker->work); }
+  unsigned granted = 0;
+  TAILQ_FOREACH(held, &worker->desk.granted, queue) { granted++; }
   if (!was_welcomed && worker->desk.welcomed) (void)pthread_cond_broadcast(&worker->changed);
   bool go_on = !worker->desk.broken && !worker->desk.failed;
   (void)pthread_mutex_unlock(&worker->lock);
+  for (; granted > 0; granted--) (void)pthread_cond_signal(&worker->work); /* who is woken wants the lock */
   if (line->received.capacity > frame_bytes_kept) buffer_clear(&line->received);
   if (go_on) line_look(line);
   return go_on ? 0 : -1;
@@ -240,6 +242,7 @@ static void line_look(struct sdk_line *line) {
   struct orbit_worker *worker = line->worker;
   int64_t now_ms = sdk_monotonic_ms();
   (void)pthread_mutex_lock(&worker->lock);
+  worker->line_woken = false;
   if (now_ms >= worker->desk.next_due_ms) sdk_desk_tick(&worker->desk, now_ms);
   if (sdk_desk_is_drained(&worker->desk) && !worker->drain_finished) {
     worker->drain_finished = true;
