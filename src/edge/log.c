@@ -16,7 +16,8 @@ static const char *const level_colours[] = {"\033[2m", "", "\033[33m", "\033[31m
 void log_init(struct log *log, const char *format) {
   bool terminal = isatty(STDERR_FILENO) == 1;
   log->json = strcmp(format, "json") == 0 || (strcmp(format, "text") != 0 && !terminal);
-  log->colour = terminal && getenv("NO_COLOR") == NULL;
+  const char *plain = getenv("NO_COLOR"), *kind = getenv("TERM");
+  log->colour = terminal && (plain == NULL || plain[0] == '\0') && (kind == NULL || strcmp(kind, "dumb") != 0);
   log->level = LOG_INFO;
 }
 
@@ -29,6 +30,11 @@ static void append_time(struct buffer *line) {
 static void append_json(struct buffer *line, const char *text) {
   struct bytes bytes = bytes_text(text);
   json_write_string(line, bytes_is_utf8(bytes) ? bytes : bytes_text("(not UTF-8)"));
+}
+
+/* A line stays a line, and leaves the terminal as it is. */
+static void append_text(struct buffer *line, const char *text) {
+  for (; *text != '\0'; text++) buffer_append_char(line, (unsigned char)*text < ' ' || *text == 0x7F ? '?' : *text);
 }
 
 static void begin(const struct log *log, struct buffer *line, enum log_level level, const char *message) {
@@ -44,7 +50,7 @@ static void begin(const struct log *log, struct buffer *line, enum log_level lev
   if (log->colour) buffer_append_text(line, level_colours[level]);
   append_time(line);
   buffer_append_text(line, level == LOG_ERROR ? " ERROR " : level == LOG_WARNING ? " WARNING " : " ");
-  buffer_append_text(line, message);
+  append_text(line, message);
 }
 
 static void field(const struct log *log, struct buffer *line, const char *name, const char *text) {
@@ -52,7 +58,7 @@ static void field(const struct log *log, struct buffer *line, const char *name, 
   buffer_append_text(line, name);
   buffer_append_text(line, log->json ? "\":" : "=");
   if (log->json) append_json(line, text);
-  else buffer_append_text(line, text);
+  else append_text(line, text);
 }
 
 void log_line(const struct log *log, enum log_level level, const char *message, ...) {

@@ -267,6 +267,21 @@ static void spells_control_characters_out(void **state) {
   api_run_clear(&run);
 }
 
+/* Nor must what orbitctl says about it. */
+static void spells_control_characters_of_messages_out(void **state) {
+  (void)state;
+  struct api_run run;
+  api_orbitctl(&as_usual, &run, "task", "submit", "--handler", "none", "--handler-version", "v1", "--payload",
+               "{\"\\u001b[2Jx\":1,\"\\u001b[2Jx\":2}", NULL);
+  expect_code(&run, 2);
+  expect_in(run.err, "\\u001b[2Jx");
+  assert_null(strchr(run.err, '\033'));
+  api_run_clear(&run);
+  api_orbitctl(&as_usual, &run, "task", "get", "\033[2J\xff", NULL);
+  expect_code(&run, 2);
+  api_run_clear(&run);
+}
+
 /* A payload as deep as one may be stands deeper in the answer. */
 static void shows_the_deepest_payload(void **state) {
   (void)state;
@@ -306,6 +321,7 @@ int main(void) {
       cmocka_unit_test(shows_what_the_server_gave),
       cmocka_unit_test(quotes_csv),
       cmocka_unit_test(spells_control_characters_out),
+      cmocka_unit_test(spells_control_characters_of_messages_out),
       cmocka_unit_test(shows_the_deepest_payload),
       cmocka_unit_test(says_when_stdout_is_full),
   };

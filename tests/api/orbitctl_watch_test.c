@@ -139,6 +139,31 @@ static void follows_a_task_over_a_restart(void **state) {
   assert_true(file_has(out, "SUCCEEDED"));
 }
 
+/* For ever is also over a restart, and each event comes once. */
+static void follows_the_events_over_a_restart(void **state) {
+  (void)state;
+  cleanup(guard_free) char *before = submitted("events-before", "none", "60000", "1");
+  char out[path_bytes], err[path_bytes];
+  (void)snprintf(out, sizeof out, "%s", at("events.out"));
+  (void)snprintf(err, sizeof err, "%s", at("events.err"));
+  const char *const arguments[] = {api_program("orbitctl"), "events", "-f",    "--after", "0", "--types",
+                                   "task.accepted",         "-o",     "jsonl", NULL};
+  pid_t pid = api_spawn(arguments, &as_usual, out, err);
+  api_wait(file_has(out, before));
+  assert_int_equal(api_server_stop(&server, SIGKILL), 128 + SIGKILL);
+  api_wait(file_has(err, "asking again"));
+  api_server_start(&server, NULL);
+  cleanup(guard_free) char *after = submitted("events-after", "none", "60000", "1");
+  api_wait(file_has(out, after));
+  assert_int_equal(kill(pid, SIGTERM), 0);
+  assert_int_equal(api_wait_exit(pid), 128 + SIGTERM);
+  struct bytes text = test_file_read(out);
+  const uint8_t *first = memmem(text.data, text.size, before, strlen(before));
+  assert_non_null(first);
+  assert_null(memmem(first + 1, (size_t)(text.data + text.size - first) - 1, before, strlen(before)));
+  free((void *)(uintptr_t)text.data);
+}
+
 /* ---- On a terminal ---- */
 
 struct terminal {
@@ -271,6 +296,7 @@ int main(void) {
       cmocka_unit_test_teardown(follows_a_task_to_its_success, end_worker),
       cmocka_unit_test_teardown(follows_a_task_to_another_end, end_worker),
       cmocka_unit_test_teardown(follows_a_task_over_a_restart, end_worker),
+      cmocka_unit_test(follows_the_events_over_a_restart),
       cmocka_unit_test_teardown(fits_the_terminal, end_worker),
       cmocka_unit_test(colours_terminals_only),
       cmocka_unit_test(keeps_the_terminal_its_owners),

@@ -6,7 +6,7 @@
 #include "ctl.h"
 #include "online.h"
 
-enum { wait_ms = 20000, path_bytes = 2048, key_types = 1000, key_queue, key_task, key_after };
+enum { wait_ms = 20000, away_ms = 500, path_bytes = 2048, key_types = 1000, key_queue, key_task, key_after };
 
 struct events_options {
   struct online online;
@@ -75,6 +75,7 @@ struct reading {
   struct buffer out;
   uint64_t position;
   bool shown;
+  bool answered, away; /* the server has been there; and is not now */
 };
 
 static void put_parameter(char path[path_bytes], const char *name, const char *value) {
@@ -123,6 +124,18 @@ static void show(struct reading *reading, uint32_t items) {
   reading->shown = true;
 }
 
+/* Who follows for ever follows over a restart of the server too: from the position that was reached. */
+static int wait_for_server(struct reading *reading, const struct orbit_error *error) {
+  struct online *online = &reading->options->online;
+  if (!reading->options->follow || !reading->answered || !online_may_pass(error)) return online_failed(online, error, NULL);
+  if (!reading->away)
+    (void)ctl_say(exit_done, "no answer from %s (%s); asking again until there is one", online->credentials->url,
+                  error->message);
+  reading->away = true;
+  online_pause_ms(away_ms);
+  return exit_done;
+}
+
 /* *ret_end: nothing was left to look at. */
 static int read_page(struct reading *reading, bool *ret_end) {
   struct online *online = &reading->options->online;
@@ -132,7 +145,9 @@ static int read_page(struct reading *reading, bool *ret_end) {
   unsigned long long next;
   make_path(reading, path);
   if (online_call(online, "GET", path, NULL, bytes_of(NULL, 0), &reading->json, &response, &error) != ORBIT_OK)
-    return online_failed(online, &error, NULL);
+    return wait_for_server(reading, &error);
+  reading->answered = true;
+  reading->away = false;
   uint32_t items = json_member(&reading->json, 0, "items");
   struct bytes position = print_value(&reading->json, 0, "next_position");
   int code = exit_done;

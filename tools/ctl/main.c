@@ -8,7 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/guard.h"
 #include "ctl.h"
+#include "print.h"
 
 const char *argp_program_version = "orbitctl " ORBIT_VERSION;
 
@@ -29,12 +31,23 @@ static const struct ctl_command commands[] = {
 };
 
 int ctl_say(int code, const char *format, ...) {
+  cleanup(guard_free) char *text = NULL;
+  cleanup(buffer_clear) struct buffer line;
   va_list arguments;
   va_start(arguments, format);
-  (void)fputs("orbitctl: ", stderr);
-  (void)vfprintf(stderr, format, arguments);
-  (void)fputc('\n', stderr);
+  int size = vasprintf(&text, format, arguments);
   va_end(arguments);
+  buffer_init(&line, SIZE_MAX);
+  buffer_append_text(&line, "orbitctl: ");
+  /* A server, or somebody's file, may have had a hand in the words; the ends of lines are ours. */
+  for (const char *at = text; size >= 0 && *at != '\0';) {
+    size_t part = strcspn(at, "\n");
+    print_visible(&line, bytes_of(at, part));
+    at += part;
+    if (*at == '\n') buffer_append_char(&line, *at++);
+  }
+  buffer_append_char(&line, '\n');
+  (void)fwrite(line.data, 1, line.size, stderr);
   return code;
 }
 

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "ctl.h"
 
@@ -96,6 +97,16 @@ static int refused(const struct orbit_error *error, const char *repeat) {
   return ctl_say(error->http_status >= 500 ? exit_cannot_run : exit_refused, "%s: %s%s%s%s%s%s%s",
                  error->code[0] != 0 ? error->code : "refused", error->message, field, retry, request,
                  text != NULL ? "\n  " : "", text != NULL ? text : "", error->http_status >= 500 ? repeat : "");
+}
+
+bool online_may_pass(const struct orbit_error *error) {
+  return error->status == ORBIT_NOT_CONNECTED || error->status == ORBIT_NO_ANSWER ||
+         (error->status == ORBIT_REFUSED && (error->http_status == 503 || error->http_status == 429));
+}
+
+void online_pause_ms(uint64_t ms) {
+  struct timespec rest = {.tv_sec = (time_t)(ms / 1000), .tv_nsec = (long)(ms % 1000) * 1000000};
+  while (nanosleep(&rest, &rest) != 0) continue;
 }
 
 int online_failed(const struct online *online, const struct orbit_error *error, const char *key) {

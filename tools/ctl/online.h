@@ -23,6 +23,10 @@ extern const struct argp online_argp;
 int online_open(struct online *online);
 void online_close(struct online *online);
 
+/* Worth asking again: the server is away, or says so. */
+bool online_may_pass(const struct orbit_error *error);
+void online_pause_ms(uint64_t ms);
+
 /* Says what went wrong and what to do about it; returns the exit code. key: the operation's, where a repeat needs it, else
  * NULL. */
 int online_failed(const struct online *online, const struct orbit_error *error, const char *key);

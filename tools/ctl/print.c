@@ -75,8 +75,9 @@ static unsigned append_character(struct buffer *out, const uint8_t *text, size_t
 void print_visible(struct buffer *out, struct bytes text) {
   for (size_t at = 0, length; at < text.size; at += length) {
     length = bytes_utf8_sequence(text.data + at, text.size - at);
-    if (length == 0) return; /* what the server gives is UTF-8 */
-    (void)append_character(out, text.data + at, length);
+    if (length != 0) (void)append_character(out, text.data + at, length);
+    else buffer_append_char(out, '?'); /* what the server gives is UTF-8, but not what people type */
+    if (length == 0) length = 1;
   }
 }
 

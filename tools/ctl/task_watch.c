@@ -57,11 +57,6 @@ static int64_t now_ms(void) {
   return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-static void pause_ms(uint64_t ms) {
-  struct timespec rest = {.tv_sec = (time_t)(ms / 1000), .tv_nsec = (long)(ms % 1000) * 1000000};
-  while (nanosleep(&rest, &rest) != 0) continue;
-}
-
 static bool is_word(const struct watch *watch, const char *const *words) {
   for (; *words != NULL; words++)
     if (strcmp(watch->state, *words) == 0) return true;
@@ -142,12 +137,6 @@ static int look(struct watch *watch) {
 
 /* ---- Following ---- */
 
-/* Worth asking again: the server is away, or says so. */
-static bool is_passing(const struct orbit_error *error) {
-  return error->status == ORBIT_NOT_CONNECTED || error->status == ORBIT_NO_ANSWER ||
-         (error->status == ORBIT_REFUSED && (error->http_status == 503 || error->http_status == 429));
-}
-
 static void end_line(struct watch *watch) {
   if (!watch->line_is_open) return;
   watch->line_is_open = false;
@@ -169,7 +158,7 @@ static int follow(struct watch *watch, uint64_t interval_ms) {
       answered_ms = now_ms();
       away = false;
     } else {
-      if (!watch->shown || !is_passing(&error) || now_ms() - answered_ms > patience_ms) {
+      if (!watch->shown || !online_may_pass(&error) || now_ms() - answered_ms > patience_ms) {
         end_line(watch);
         return online_failed(watch->online, &error, NULL);
       }
@@ -180,7 +169,7 @@ static int follow(struct watch *watch, uint64_t interval_ms) {
       }
       away = true;
     }
-    pause_ms(interval_ms);
+    online_pause_ms(interval_ms);
   }
 }
 
