@@ -275,7 +275,7 @@ static void keeps_the_terminal_its_owners(void **state) {
     assert_null(strpbrk(screen, "\033\x7f"));
     assert_null(strstr(screen, "\xc2\x9b"));
     for (const char *at_end = screen; (at_end = strchr(at_end, '\r')) != NULL; at_end++)
-      assert_in_set(at_end[1], ((const unsigned long[]){'\r', '\n'}), 2);
+      assert_true(at_end[1] == '\r' || at_end[1] == '\n');
   }
 }
 
