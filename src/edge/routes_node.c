@@ -38,7 +38,7 @@ enum status node_worker_finish(struct request *request, const struct answer *ans
 }
 
 static void write_limits(struct buffer *out) {
-  static const struct {
+  const struct {
     const char *name;
     uint64_t value;
   } limits[] = {
@@ -65,10 +65,19 @@ static void write_limits(struct buffer *out) {
       {"worker_frame_messages", worker_frame_messages_max},
       {"lease_ms_min", lease_ms_min},
       {"lease_ms_max", lease_ms_max},
+      {"cron_chars", cron_chars_max},
+      {"timezone_chars", timezone_chars_max},
+      {"schedule_interval_ms_min", schedule_interval_ms_min},
+      {"schedule_interval_ms_max", schedule_interval_ms_max},
+      {"catch_up_limit", catch_up_limit_max},
+      {"preview_times", preview_times_max},
+      {"subscriptions", subscriptions_max},
+      {"feed_readers", feed_readers_max},
+      {"feed_wait_ms", feed_wait_ms_max},
+      {"task_timeout_ms", task_timeout_ms_max},
   };
   buffer_append_text(out, ",\"limits\":{");
   for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) wire_number_member(out, limits[i].name, limits[i].value);
-  wire_number_member(out, "task_timeout_ms", task_timeout_ms_max);
   buffer_append_char(out, '}');
 }
 

@@ -108,6 +108,56 @@ static struct orbit_trigger_list *wait_for_triggers(struct orbit_client *client,
   return NULL;
 }
 
+static void liborbit_previews(void **state) {
+  (void)state;
+  const struct {
+    struct orbit_preview_request request;
+    int status;
+    const char *field;
+    size_t count;
+    int64_t first, last;
+  } rows[] = {
+      {{.interval_ms = 1000, .after = 1800000000000000, .count = 3}, ORBIT_OK, NULL, 3, 1800000001000000, 1800000003000000},
+      {{.interval_ms = 1000, .after = 1800000000000000}, ORBIT_OK, NULL, 10, 1800000001000000, 1800000010000000},
+      {{.interval_ms = 1000, .after = 1800000000000000, .count = 100}, ORBIT_OK, NULL, 100, 1800000001000000, 1800000100000000},
+      {{.cron = "0 0 1 1 *", .after = 1767225600000000, .count = 2}, ORBIT_OK, NULL, 2, 1798761600000000, 1830297600000000},
+      {{.cron = "0 1 1 1 *", .timezone = "Europe/Berlin", .after = 1767225600000000, .count = 1},
+       ORBIT_OK,
+       NULL,
+       1,
+       1798761600000000,
+       1798761600000000},
+      {{.count = 1}, ORBIT_INVALID_ARGUMENT, "/cron", 0, 0, 0},
+      {{.cron = "@daily", .interval_ms = 1000, .count = 1}, ORBIT_INVALID_ARGUMENT, "/cron", 0, 0, 0},
+      {{.interval_ms = 1000, .timezone = "UTC", .count = 1}, ORBIT_INVALID_ARGUMENT, "/timezone", 0, 0, 0},
+      {{.interval_ms = 999, .count = 1}, ORBIT_INVALID_ARGUMENT, "/interval_ms", 0, 0, 0},
+      {{.interval_ms = 1000, .count = 101}, ORBIT_INVALID_ARGUMENT, "/count", 0, 0, 0},
+      {{.interval_ms = 1000, .after = 1, .count = 1}, ORBIT_INVALID_ARGUMENT, "/after", 0, 0, 0},
+      {{.cron = "61 * * * *", .count = 1}, ORBIT_REFUSED, "/cron", 0, 0, 0}, /* by the server */
+      {{.cron = "0 0 30 2 *", .count = 1}, ORBIT_REFUSED, "/cron", 0, 0, 0}, /* the thirtieth of February */
+      {{.cron = "@daily", .timezone = "Mars/Olympus"}, ORBIT_REFUSED, "/timezone", 0, 0, 0},
+  };
+  struct orbit_client *client = admin_client();
+  for (unsigned i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    struct orbit_preview_request request = rows[i].request;
+    struct orbit_preview *preview = NULL;
+    struct orbit_error error;
+    request.size = sizeof request;
+    int status = orbit_preview_schedule(client, &request, &preview, &error);
+    if (status != rows[i].status) fail_msg("row %u: %s: %s", i, error.field, error.message);
+    if (rows[i].field != NULL) {
+      assert_string_equal(error.field, rows[i].field);
+      assert_null(preview);
+      continue;
+    }
+    assert_int_equal(preview->count, rows[i].count);
+    assert_int_equal(preview->times[0], rows[i].first);
+    assert_int_equal(preview->times[preview->count - 1], rows[i].last);
+    orbit_preview_free(preview);
+  }
+  orbit_client_free(client);
+}
+
 static void functions_of_liborbit(void **state) {
   (void)state;
   struct orbit_client *client = admin_client();
@@ -168,6 +218,7 @@ static void functions_of_liborbit(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(rows_of_orbitctl),
+      cmocka_unit_test(liborbit_previews),
       cmocka_unit_test(functions_of_liborbit),
   };
   return cmocka_run_group_tests(tests, begin, stop);

@@ -17,9 +17,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-enum { ready_ms = 15000, task_ms = 60000, poll_ms = 50, drain_ms = 15000 };
+enum { ready_ms = 15000, task_ms = 60000, drain_ms = 15000 };
 
 static const char payload[] = "{\"text\":\"  safe retry  \"}";
 
@@ -146,19 +145,14 @@ static int submit(struct run *run) {
   return 0;
 }
 
-/* Polls until the task has come to rest: ended, or waiting for a person. */
+/* Waits until the task has come to rest: ended, or waiting for a person. */
 static int await(struct run *run) {
   struct orbit_error error;
-  const struct timespec pause = {.tv_nsec = poll_ms * 1000000L};
-  for (int waited_ms = 0; waited_ms < task_ms; waited_ms += poll_ms) {
-    struct orbit_task *now = NULL;
-    if (orbit_get_task(run->client, run->task->id, &now, &error) != ORBIT_OK) return failed("task", &error);
-    orbit_task_free(run->task);
-    run->task = now;
-    if (orbit_task_is_terminal(now) || now->state == ORBIT_TASK_NEEDS_REVIEW) return 0;
-    (void)nanosleep(&pause, NULL);
-  }
-  return unexpected("the task did not end in time");
+  struct orbit_task *now = NULL;
+  if (orbit_wait_task(run->client, run->task->id, task_ms, &now, &error) != ORBIT_OK) return failed("task", &error);
+  orbit_task_free(run->task);
+  run->task = now;
+  return 0;
 }
 
 /* The history must tell of a failure that was safe to retry, and of a success. */

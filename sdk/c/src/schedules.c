@@ -10,6 +10,7 @@
 void orbit_schedule_free(struct orbit_schedule *schedule) { sdk_result_free(schedule); }
 void orbit_schedule_list_free(struct orbit_schedule_list *list) { sdk_result_free(list); }
 void orbit_trigger_list_free(struct orbit_trigger_list *list) { sdk_result_free(list); }
+void orbit_preview_free(struct orbit_preview *preview) { sdk_result_free(preview); }
 
 /* ---- Answers ---- */
 
@@ -49,8 +50,14 @@ static void schedule_read(struct sdk_view *view, void *object) {
   schedule->json = sdk_view_whole(view, &schedule->json_size);
 }
 
+static void preview_read(struct sdk_view *view, void *object) {
+  struct orbit_preview *preview = object;
+  preview->times = sdk_view_times(view, "times", &preview->count);
+}
+
 static const struct sdk_kind schedule_kind = {sizeof(struct orbit_schedule), schedule_read, "schedule", false};
 static const struct sdk_kind trigger_kind = {sizeof(struct orbit_trigger), trigger_read, NULL, false};
+static const struct sdk_kind preview_kind = {sizeof(struct orbit_preview), preview_read, NULL, false};
 
 static int schedule_call(struct orbit_client *client, const struct sdk_call *call, struct orbit_schedule **ret_schedule,
                          struct orbit_error *error) {
@@ -62,7 +69,10 @@ static int schedule_call(struct orbit_client *client, const struct sdk_call *cal
 
 /* ---- Requests ---- */
 
+enum { preview_count_default = 10 };
+
 static const char cron_problem[] = "cron must be 1–256 bytes of UTF-8";
+static const char timezone_problem[] = "timezone must be 1–64 characters";
 static const char interval_problem[] = "interval_ms must be 1000–315360000000";
 
 static bool is_interval(uint64_t ms) { return ms >= schedule_interval_ms_min && ms <= schedule_interval_ms_max; }
@@ -77,6 +87,24 @@ static void number_member(struct buffer *out, const char *name, uint64_t value) 
   if (value != 0) wire_number_member(out, name, value);
 }
 
+static void times_members(struct buffer *out, const char *cron, const char *timezone, uint64_t interval_ms) {
+  text_member(out, "cron", cron);
+  text_member(out, "timezone", timezone);
+  number_member(out, "interval_ms", interval_ms);
+}
+
+/* What makes the times of a new schedule. */
+static int times_judge(const char *cron, const char *timezone, uint64_t interval_ms, struct orbit_error *error) {
+  const struct sdk_rule rules[] = {
+      {(cron != NULL) != (interval_ms != 0), "/cron", "either cron or interval_ms is required"},
+      {is_text_or_none(cron, cron_chars_max), "/cron", cron_problem},
+      {timezone == NULL || cron != NULL, "/timezone", "an interval has no time zone"},
+      {is_text_or_none(timezone, timezone_chars_max), "/timezone", timezone_problem},
+      {interval_ms == 0 || is_interval(interval_ms), "/interval_ms", interval_problem},
+  };
+  return sdk_rules_judge(rules, sizeof rules / sizeof rules[0], error);
+}
+
 static int template_member(struct buffer *out, const struct orbit_task_request *template, struct orbit_error *error) {
   wire_raw_member(out, "template", bytes_text(""));
   return sdk_template_write(template, out, error);
@@ -86,18 +114,14 @@ static int create_judge(const struct orbit_schedule_request *request, struct orb
   const struct sdk_rule rules[] = {
       {sdk_is_text(request->name, 1, name_chars_max), "/name", "name must be 1–128 characters of UTF-8"},
       {request->task != NULL, "/template", "template is required"},
-      {(request->cron != NULL) != (request->interval_ms != 0), "/cron", "either cron or interval_ms is required"},
-      {is_text_or_none(request->cron, cron_chars_max), "/cron", cron_problem},
-      {request->timezone == NULL || request->cron != NULL, "/timezone", "an interval has no time zone"},
-      {is_text_or_none(request->timezone, timezone_chars_max), "/timezone", "timezone must be 1–64 characters"},
-      {request->interval_ms == 0 || is_interval(request->interval_ms), "/interval_ms", interval_problem},
       {sdk_is_time(request->start_at), "/start_at", "start_at must be in the years 2000–9998"},
       {sdk_is_time(request->end_at), "/end_at", "end_at must be in the years 2000–9998"},
       {is_word_or_none(request->overlap), "/overlap", "overlap must be ALLOW, SKIP or SERIAL"},
       {is_word_or_none(request->missed), "/missed", "missed must be SKIP, LATEST or ALL"},
       {request->catch_up_limit <= catch_up_limit_max, "/catch_up_limit", "catch_up_limit must be 1–1000"},
   };
-  return sdk_rules_judge(rules, sizeof rules / sizeof rules[0], error);
+  int status = sdk_rules_judge(rules, sizeof rules / sizeof rules[0], error);
+  return status == ORBIT_OK ? times_judge(request->cron, request->timezone, request->interval_ms, error) : status;
 }
 
 static int create_write(const struct orbit_schedule_request *given, struct buffer *out, struct orbit_error *error) {
@@ -109,9 +133,7 @@ static int create_write(const struct orbit_schedule_request *given, struct buffe
   text_member(out, "name", request.name);
   text_member(out, "queue_id", request.task->queue_id);
   text_member(out, "kind", request.cron != NULL ? "CRON" : "INTERVAL");
-  text_member(out, "cron", request.cron);
-  text_member(out, "timezone", request.timezone);
-  number_member(out, "interval_ms", request.interval_ms);
+  times_members(out, request.cron, request.timezone, request.interval_ms);
   wire_time_member(out, "start_at", request.start_at);
   wire_time_member(out, "end_at", request.end_at);
   text_member(out, "overlap", request.overlap);
@@ -131,7 +153,7 @@ static int change_judge(const struct orbit_schedule_change *change, struct orbit
       {change->expected_revision != 0, "/expected_revision", "expected_revision is required"},
       {is_text_or_none(change->name, name_chars_max), "/name", "name must be 1–128 characters of UTF-8"},
       {is_text_or_none(change->cron, cron_chars_max), "/cron", cron_problem},
-      {is_text_or_none(change->timezone, timezone_chars_max), "/timezone", "timezone must be 1–64 characters"},
+      {is_text_or_none(change->timezone, timezone_chars_max), "/timezone", timezone_problem},
       {change->interval_ms == 0 || is_interval(change->interval_ms), "/interval_ms", interval_problem},
       {is_time_or_away(change->start_at), "/start_at", "start_at must be in the years 2000–9998, or -1"},
       {is_time_or_away(change->end_at), "/end_at", "end_at must be in the years 2000–9998, or -1"},
@@ -155,9 +177,7 @@ static int change_write(const struct orbit_schedule_change *given, struct buffer
   buffer_append_char(out, '{');
   wire_decimal_member(out, "expected_revision", change.expected_revision);
   text_member(out, "name", change.name);
-  text_member(out, "cron", change.cron);
-  text_member(out, "timezone", change.timezone);
-  number_member(out, "interval_ms", change.interval_ms);
+  times_members(out, change.cron, change.timezone, change.interval_ms);
   moment_member(out, "start_at", change.start_at);
   moment_member(out, "end_at", change.end_at);
   text_member(out, "overlap", change.overlap);
@@ -166,6 +186,26 @@ static int change_write(const struct orbit_schedule_change *given, struct buffer
   if (change.task != NULL) status = template_member(out, change.task, error);
   buffer_append_char(out, '}');
   if (status != ORBIT_OK) return status;
+  return out->failed ? sdk_no_memory(error) : ORBIT_OK;
+}
+
+static int preview_write(const struct orbit_preview_request *given, struct buffer *out, struct orbit_error *error) {
+  struct orbit_preview_request request;
+  int status = sdk_options_copy(&request, sizeof request, given, error);
+  if (status != ORBIT_OK) return status;
+  const struct sdk_rule rules[] = {
+      {sdk_is_time(request.after), "/after", "after must be in the years 2000–9998"},
+      {request.count <= preview_times_max, "/count", "count must be 1–100"},
+  };
+  status = sdk_rules_judge(rules, sizeof rules / sizeof rules[0], error);
+  if (status == ORBIT_OK) status = times_judge(request.cron, request.timezone, request.interval_ms, error);
+  if (status != ORBIT_OK) return status;
+  buffer_append_char(out, '{');
+  text_member(out, "kind", request.cron != NULL ? "CRON" : "INTERVAL");
+  times_members(out, request.cron, request.timezone, request.interval_ms);
+  wire_time_member(out, "after", request.after);
+  number_member(out, "count", request.count != 0 ? request.count : preview_count_default);
+  buffer_append_char(out, '}');
   return out->failed ? sdk_no_memory(error) : ORBIT_OK;
 }
 
@@ -263,4 +303,17 @@ int orbit_list_triggers(struct orbit_client *client, const char *schedule_id, ui
   *list = (struct orbit_trigger_list){(const struct orbit_trigger *const *)page.items, page.count, page.next_cursor};
   *ret_list = list;
   return ORBIT_OK;
+}
+
+int orbit_preview_schedule(struct orbit_client *client, const struct orbit_preview_request *request,
+                           struct orbit_preview **ret_preview, struct orbit_error *error) {
+  cleanup(buffer_clear) struct buffer body;
+  void *object;
+  buffer_init(&body, http_body_bytes_max);
+  int status = preview_write(request, &body, error);
+  if (status != ORBIT_OK) return status;
+  const struct sdk_call call = {"POST", "/v1/schedules:preview", NULL, &body};
+  status = sdk_call_object(client, &call, &preview_kind, &object, error);
+  if (status == ORBIT_OK) *ret_preview = object;
+  return status;
 }

@@ -139,6 +139,24 @@ const char *const *sdk_view_texts(struct sdk_view *view, const char *name, size_
   return texts;
 }
 
+const int64_t *sdk_view_times(struct sdk_view *view, const char *name, size_t *ret_count) {
+  *ret_count = 0;
+  uint32_t array = sdk_view_array(view, name), token = array + 1;
+  if (array == 0) {
+    view->bad = true;
+    return NULL;
+  }
+  size_t count = view->json->tokens[array].count;
+  int64_t *times = sdk_arena_alloc(view->arena, (count + 1) * sizeof *times);
+  if (times == NULL) return NULL;
+  for (size_t i = 0; i < count; i++, token = view->json->tokens[token].next) {
+    bool is_text = view->json->tokens[token].type == JSON_STRING;
+    if (!is_text || !time_parse(json_string(view->json, token), &times[i])) view->bad = true;
+  }
+  *ret_count = count;
+  return times;
+}
+
 struct orbit_fault sdk_view_fault(struct sdk_view *view, const char *name) {
   struct sdk_view inner = sdk_view_object(view, name);
   struct orbit_fault fault = {.code = "", .message = "", .details = NULL, .details_size = 0};

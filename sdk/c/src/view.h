@@ -38,6 +38,8 @@ const char *sdk_view_raw(struct sdk_view *view, const char *name, size_t *ret_si
 const char *sdk_view_whole(struct sdk_view *view, size_t *ret_size);
 /* The array of strings `name`; NULL and 0 when absent. */
 const char *const *sdk_view_texts(struct sdk_view *view, const char *name, size_t *ret_count);
+/* The array of times `name`, which must be there. */
+const int64_t *sdk_view_times(struct sdk_view *view, const char *name, size_t *ret_count);
 /* {"code","message","details"}; code is "" when there is no such object. */
 struct orbit_fault sdk_view_fault(struct sdk_view *view, const char *name);
 

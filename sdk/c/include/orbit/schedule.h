@@ -89,6 +89,23 @@ struct orbit_schedule_change {
 #define ORBIT_SCHEDULE_CHANGE_INIT \
   { sizeof(struct orbit_schedule_change), 0, NULL, NULL, NULL, NULL, 0, 0, 0, NULL, NULL, 0 }
 
+/* Times to look at before there is a schedule. */
+struct orbit_preview_request {
+  size_t size;          /* ORBIT_PREVIEW_REQUEST_INIT sets it */
+  const char *cron;     /* an expression of 1–256 characters; or NULL, and interval_ms */
+  const char *timezone; /* with cron; NULL: UTC */
+  uint64_t interval_ms; /* 1,000 and more, counted from after; or 0, and cron */
+  int64_t after;        /* times strictly after this; 0: now */
+  uint32_t count;       /* how many at most, 1–100; 0: 10 */
+};
+#define ORBIT_PREVIEW_REQUEST_INIT \
+  { sizeof(struct orbit_preview_request), NULL, NULL, 0, 0, 0 }
+
+struct orbit_preview {
+  const int64_t *times; /* the earliest first */
+  size_t count;         /* less than what was asked for where the expression has no more times */
+};
+
 /* ---- Permissions schedules:read and schedules:manage. Schedules are for orbit_schedule_free. NOT_FOUND where one is named.
  * INVALID_ARGUMENT: an expression is none, and the error's message names the part and the character. ---- */
 
@@ -116,6 +133,12 @@ void orbit_schedule_list_free(struct orbit_schedule_list *list);
 int orbit_list_triggers(struct orbit_client *client, const char *schedule_id, uint32_t limit, const char *cursor,
                         struct orbit_trigger_list **ret_list, struct orbit_error *error);
 void orbit_trigger_list_free(struct orbit_trigger_list *list);
+
+/* The times that such a schedule would have; nothing is stored. Permission schedules:read. For orbit_preview_free.
+ * INVALID_ARGUMENT also where an expression has no time at all. */
+int orbit_preview_schedule(struct orbit_client *client, const struct orbit_preview_request *request,
+                           struct orbit_preview **ret_preview, struct orbit_error *error);
+void orbit_preview_free(struct orbit_preview *preview);
 
 #ifdef __cplusplus
 }
