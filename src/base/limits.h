@@ -142,6 +142,7 @@ enum {
   tick_expiries_max = 1024,
   tick_evictions_max = 1024, /* ended tasks that leave memory behind one tick */
   dispatch_leases_max = 1024,
+  dispatch_asides_max = 4096, /* tasks of one tick that are put aside because their concurrency key is held */
   events_per_command_max = 8,
   engine_silence_us_min = 1000000, /* Orbit heard nobody for longer than this: leases are longer by as much */
   event_list_scratch_bytes = 1024, /* texts that deciding writes: before and after of one audit record */

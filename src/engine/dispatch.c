@@ -2,8 +2,6 @@
 #include "base/guard.h"
 #include "engine/internal.h"
 
-/* How soon a worker whose socket lags is looked at again. */
-
 /* ---- buckets that may give a task now, best task first ---- */
 
 static uint32_t *hot_position(void *context, uint32_t bucket) {
@@ -18,7 +16,7 @@ static struct heap_owner hot_owner(struct engine *engine) { return (struct heap_
 
 static void hot_put(struct engine *engine, uint32_t bucket) {
   struct heap_owner owner = hot_owner(engine);
-  uint32_t first = state_bucket_first(engine->state, bucket);
+  uint32_t first = state_bucket_first(engine->state, bucket, &engine->asides_left);
   if (first == 0) {
     heap_remove(&engine->hot, &owner, bucket);
     return;
@@ -99,10 +97,11 @@ void dispatch(struct engine *engine) {
   struct heap_owner owner = hot_owner(engine);
   revive_slow(engine);
   if (engine->disk_full || atomic_load(&engine->draining) || state_ready_count(engine->state) == 0) return;
+  engine->asides_left = dispatch_asides_max;
   collect_hot(engine);
   for (uint32_t leases = 0; engine->hot.count != 0;) {
     uint32_t bucket = heap_first(&engine->hot).number;
-    uint32_t task_number = state_bucket_first(engine->state, bucket);
+    uint32_t task_number = state_bucket_first(engine->state, bucket, &engine->asides_left);
     if (task_number != engine->services[bucket].hot_task) { /* a lease elsewhere took its first task's key */
       hot_put(engine, bucket);
       continue;
@@ -118,4 +117,5 @@ void dispatch(struct engine *engine) {
     leases++;
     hot_put(engine, bucket);
   }
+  if (engine->asides_left == 0) engine->dispatch_again_us = engine->now_us;
 }

@@ -99,6 +99,7 @@ struct engine {
   uint32_t service_count;
   uint32_t slow_count;
   uint64_t assignments;      /* counts up: who was served last */
+  uint32_t asides_left;      /* of this tick: tasks that may be put aside */
   int64_t dispatch_again_us; /* rate limits, slow sockets; INT64_MAX: nothing to wait for */
   struct heap hot;
 

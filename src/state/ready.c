@@ -240,13 +240,15 @@ void ready_queue_changed(struct state *state, uint32_t queue) {
   }
 }
 
-uint32_t state_bucket_first(struct state *state, uint32_t number) {
+uint32_t state_bucket_first(struct state *state, uint32_t number, uint32_t *asides) {
   struct heap_owner owner = ready_owner(state);
   struct bucket_node *bucket = bucket_at(state, number);
   while (bucket->ready.count != 0) {
     uint32_t first = heap_first(&bucket->ready).number;
     struct task_node *node = node_at(state, first);
     if (node->key == 0 || key_room(state, key_at(state, node->key)) != 0) return first;
+    if (*asides == 0) return 0;
+    --*asides;
     heap_remove(&bucket->ready, &owner, first);
     bucket_counted(state, bucket);
     node->aside = true;

@@ -113,8 +113,9 @@ struct queue *state_bucket_queue(const struct state *state, const struct bucket 
 /* The engine lets go of the bucket (served was lowered): freed when nothing points at it. */
 void state_bucket_release(struct state *state, uint32_t number);
 /* The first ready task of the bucket whose concurrency key is free; 0: none. Tasks in front of it whose key is held are put
- * aside until the key is free. */
-uint32_t state_bucket_first(struct state *state, uint32_t number);
+ * aside until the key is free, each for one of *asides: when those have come to 0, 0 says no more than that none was found yet.
+ */
+uint32_t state_bucket_first(struct state *state, uint32_t number, uint32_t *asides);
 /* Order of ready tasks: priority high to low, available_at; ties by id. */
 int64_t state_ready_key(const struct state *state, uint32_t task_number);
 /* Tasks that stand ready in all buckets. */

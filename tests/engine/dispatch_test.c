@@ -183,6 +183,51 @@ static void one_at_a_time_by_key(void **context) {
   assert_true(id_equal(&world_take(world, MAIL_ASSIGN, 1)->task_id, &tasks[2].id));
 }
 
+/* So many tasks wait for one key that putting them aside takes several ticks: none of them does more than its share, whoever
+ * asks for something is answered meanwhile, and the task behind them has its turn. */
+static void many_tasks_of_one_key_stop_nobody(void **context) {
+  enum { keyed = 2 * dispatch_asides_max + 2, together = 512, ticks = 3 };
+  static struct command commands[together];
+  static struct answer answers[together];
+  struct world *world = *context;
+  char key[16];
+  for (uint32_t done = 0, count; done < keyed; done += count) {
+    count = keyed - done < together ? keyed - done : together;
+    for (uint32_t i = 0; i < count; i++) {
+      (void)snprintf(key, sizeof key, "k%u", done + i);
+      commands[i] = world_submit(world, key);
+      same_key(&commands[i].as.submit, 0);
+      world_identify(world, &commands[i], key);
+    }
+    world_do_all(world, commands, answers, count);
+    for (uint32_t i = 0; i < count; i++) assert_int_equal(answers[i].status, STATUS_OK);
+  }
+  struct task behind = submit(world, 1, NULL);
+  const struct state *state = world->engine->state;
+  uint64_t ready = state_ready_count(state);
+  assert_int_equal(ready, keyed + 1);
+  struct fault fault = {0};
+  struct ticket hello = {.home = &world->outbox, .gauge = &world->gauges[1], .command = world_hello_command(world, 1, 10)};
+  assert_int_equal(engine_submit(world->engine, &hello, &fault), STATUS_OK);
+  for (unsigned tick = 1; tick <= ticks; tick++) {
+    (void)snprintf(key, sizeof key, "t%u", tick);
+    struct ticket ticket = {.home = &world->outbox, .command = world_submit(world, key)};
+    ticket.command.as.submit.available_at = world->now_us + 1000000; /* not ready in this test */
+    world_identify(world, &ticket.command, key);
+    assert_int_equal(engine_submit(world->engine, &ticket, &fault), STATUS_OK);
+    bool more = world_tick_once(world);
+    assert_int_equal(more, tick < ticks);
+    assert_int_equal(ticket.answer.status, STATUS_OK);
+    assert_int_equal(world_count(world, MAIL_ASSIGN, 1), tick < ticks ? 1 : 2);
+    uint64_t left = state_ready_count(state);
+    assert_int_equal(ready - left, tick == 1 ? dispatch_asides_max + 1 : tick < ticks ? dispatch_asides_max : 2);
+    ready = left;
+  }
+  assert_int_equal(ready, 0);
+  (void)world_take(world, MAIL_ASSIGN, 1); /* of the key */
+  assert_true(id_equal(&world_take(world, MAIL_ASSIGN, 1)->task_id, &behind.id));
+}
+
 static void only_what_the_worker_offers(void **context) {
   struct world *world = *context;
   (void)world_hello(world, 1, 10);
@@ -301,6 +346,7 @@ int main(void) {
       ROW(capacity_is_never_passed),
       ROW(drained_when_nothing_is_held),
       ROW(one_at_a_time_by_key),
+      ROW(many_tasks_of_one_key_stop_nobody),
       ROW(only_what_the_worker_offers),
       ROW(an_instance_comes_back),
       ROW(a_second_hello_is_refused),
