@@ -4,7 +4,7 @@
 packages_build="gcc libc6-dev make cmake ninja-build pkg-config liblmdb-dev libmsgpack-dev libmicrohttpd-dev libgnutls28-dev
  libssl-dev libwebsockets-dev libwebsockets-evlib-uv libxxhash-dev libsodium-dev libinih-dev libsystemd-dev libcurl4-openssl-dev tzdata"
 packages_check="$packages_build clang libclang-rt-14-dev libcmocka-dev libjansson-dev libyajl-dev curl openssl clang-format
- scdoc python3-minimal python3 python3-yaml python3-jsonschema valgrind"
+ lld scdoc python3-minimal python3 python3-yaml python3-jsonschema valgrind"
 packages_analysis="$packages_check clang-tidy cppcheck"
 
 need_packages() {
