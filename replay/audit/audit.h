@@ -53,6 +53,8 @@ bool event_is_decision(enum event_type type);
 
 /* Appends the event as a line of text, without its end. */
 void line_text(const struct out *out, const struct request *request, const struct event *event, struct buffer *text);
+/* The same for a terminal, with its end: time, number and type on a line of their own, the rest folded to the width below. */
+void line_folded(struct out *out, const struct request *request, const struct event *event);
 /* {"seq":…,"time":…,"type":…,"stream":…,"operation_id":…,…} */
 void line_json(const struct request *request, const struct event *event, struct buffer *text);
 void line_csv_head(struct buffer *text);

@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "audit/audit.h"
+#include "base/guard.h"
 #include "base/time_text.h"
 #include "codec/json.h"
 
@@ -150,19 +151,38 @@ static enum colour colour_of(enum event_type type) {
   }
 }
 
-void line_text(const struct out *out, const struct request *request, const struct event *event, struct buffer *text) {
+static void line_head(const struct out *out, const struct request *request, const struct event *event, int type_width,
+                      struct buffer *text) {
+  const char *plain = out_colour(out, COLOUR_NONE);
+  buffer_append_format(text, "%s%s %8llu %s%s%-*s%s", out_colour(out, COLOUR_DIM),
+                       when_text(event->time_us, request->cli.local).text, (unsigned long long)event->seq, plain,
+                       out_colour(out, colour_of(event->type)), type_width, event_type_text(event->type), plain);
+}
+
+static void line_body(const struct request *request, const struct event *event, struct buffer *text) {
   struct texting texting = {request, text, shows_documents(request, event)};
   const struct event_schema *schema = event_schema_find(event->type);
-  const char *plain = out_colour(out, COLOUR_NONE);
-  buffer_append_format(text, "%s%s %8llu %s%s%-21s%s %s", out_colour(out, COLOUR_DIM),
-                       when_text(event->time_us, request->cli.local).text, (unsigned long long)event->seq, plain,
-                       out_colour(out, colour_of(event->type)), event_type_text(event->type), plain,
-                       id_text(&event->stream).text);
+  buffer_append_text(text, id_text(&event->stream).text);
   if (event->common.revision != 0) buffer_append_format(text, " revision=%llu", (unsigned long long)event->common.revision);
   if (schema != NULL) each_of(schema, &event->body, text_field, &texting);
   /* identity and digest are of use to programs alone */
   buffer_append_format(text, " actor=%s", id_text(&event->common.actor).text);
   buffer_append_format(text, " operation_id=%s", id_text(&event->common.operation_id).text);
+}
+
+void line_text(const struct out *out, const struct request *request, const struct event *event, struct buffer *text) {
+  line_head(out, request, event, 21, text);
+  buffer_append_char(text, ' ');
+  line_body(request, event, text);
+}
+
+void line_folded(struct out *out, const struct request *request, const struct event *event) {
+  cleanup(buffer_clear) struct buffer body;
+  buffer_init(&body, SIZE_MAX);
+  line_body(request, event, &body);
+  line_head(out, request, event, 0, &out->text);
+  buffer_append_char(&out->text, '\n');
+  draw_folded(out, "    ", buffer_bytes(&body), COLOUR_NONE);
 }
 
 /* ---- JSON, CSV ---- */

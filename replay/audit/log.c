@@ -30,7 +30,9 @@ static bool line_is_wanted(struct printing *printing, const struct event *event)
 static void print_event(struct printing *printing, const struct event *event) {
   struct buffer *text = &printing->out.text;
   if (printing->request->cli.output == OUTPUT_JSON) buffer_append_text(text, printing->printed == 0 ? "\n" : ",\n");
-  line_append(&printing->out, printing->request, event, text);
+  if (printing->request->cli.output == OUTPUT_TEXT && printing->out.is_terminal)
+    line_folded(&printing->out, printing->request, event);
+  else line_append(&printing->out, printing->request, event, text);
 }
 
 /* The next event that is wanted. False: no more, or stdout has failed. */

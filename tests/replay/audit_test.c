@@ -3,11 +3,13 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <pty.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "api/server.h"
@@ -260,6 +262,59 @@ static void a_life_is_drawn_in_eighty_columns(void **context) {
   run = AUDIT(story, "task", "00000000000000000000000000000001");
   expect_code(&run, 1);
   assert_string_equal(run.out, "");
+  api_run_clear(&run);
+}
+
+/* What `orbit-audit --data DATA log` says to a terminal of so many columns; the caller frees. */
+static char *log_at_terminal(const char *data, unsigned short columns) {
+  struct winsize size = {.ws_row = 24, .ws_col = columns};
+  struct buffer text;
+  char piece[4096];
+  int terminal, code;
+  ssize_t got;
+  pid_t child = forkpty(&terminal, NULL, NULL, &size);
+  assert_true(child >= 0);
+  if (child == 0) {
+    (void)setenv("LC_ALL", "C", 1), (void)setenv("TZ", "Europe/Berlin", 1), (void)setenv("TERM", "dumb", 1);
+    (void)execl(api_program("orbit-audit"), "orbit-audit", "--data", data, "log", (char *)NULL);
+    _exit(127);
+  }
+  buffer_init(&text, SIZE_MAX);
+  while ((got = read(terminal, piece, sizeof piece)) > 0) buffer_append(&text, piece, (size_t)got); /* its end is EIO */
+  (void)close(terminal);
+  assert_int_equal(waitpid(child, &code, 0), child);
+  assert_int_equal(code, 0);
+  buffer_append_char(&text, 0);
+  return (char *)text.data;
+}
+
+static void remove_space(char *text) {
+  char *to = text;
+  for (const char *from = text; *from != 0; from++)
+    if (strchr(" \r\n", *from) == NULL) *to++ = *from;
+  *to = 0;
+}
+
+/* A terminal shows the same as a pipe gets, within its width; a pipe gets one line an event. */
+static void a_log_folds_at_a_terminal(void **context) {
+  struct story *story = *context;
+  struct api_run run = AUDIT(story, "log");
+  unsigned events = lines_of(run.out);
+  remove_space(run.out);
+  for (unsigned short columns = 80; columns <= 120; columns = (unsigned short)(columns + 40)) {
+    char *text = log_at_terminal(story->world.directory, columns);
+    unsigned heads = 0;
+    for (const char *at = text; *at != 0; at = strchr(at, '\n') + 1) {
+      size_t width = strcspn(at, "\r\n");
+      if (width > columns) fail_msg("%zu columns: %.*s", width, (int)width, at);
+      heads += at[0] != ' ';
+    }
+    assert_int_equal(heads, events);
+    assert_true(lines_of(text) > 2 * events);
+    remove_space(text);
+    assert_string_equal(text, run.out);
+    free(text);
+  }
   api_run_clear(&run);
 }
 
@@ -520,6 +575,7 @@ int main(void) {
       cmocka_unit_test(every_line_of_jsonl_is_an_event),
       cmocka_unit_test(payloads_are_shown_only_when_asked_for),
       cmocka_unit_test(a_life_is_drawn_in_eighty_columns),
+      cmocka_unit_test(a_log_folds_at_a_terminal),
       cmocka_unit_test(operations_say_who_why_and_on_what_evidence),
       cmocka_unit_test(an_export_is_what_its_manifest_says),
       cmocka_unit_test(an_export_may_be_a_part),
