@@ -80,6 +80,9 @@ static void write_submit_member(const struct request *request, const struct comm
     case 10:
       wire_text_member(out, "concurrency_key", submit->concurrency_key);
       break;
+    case 11:
+      wire_text_member(out, "business_key", submit->business_key);
+      break;
     default:
       if (request->priority != 0 || request->key % 3 == 0) wire_number_member(out, "priority", request->priority);
       break;
@@ -155,7 +158,7 @@ void sim_check_codec(struct sim *sim, const struct request *request, const struc
   struct command read = {.kind = COMMAND_GET_TASK};
   struct fault fault = {0};
   bool submit = request->kind == COMMAND_SUBMIT;
-  unsigned members = submit ? 12 : 8;
+  unsigned members = submit ? 13 : 8;
   if (sim_roll(sim, written_every) != 0 || !can_be_written(request)) return;
   buffer_reset(&codec->body);
   buffer_reset(&codec->texts);

@@ -29,6 +29,7 @@ static void make_submit(const struct sim *sim, const struct request *request, st
       .handler_version = bytes_text("v1"),
       .payload_version = bytes_text("p1"),
       .payload = text_payload(request->text),
+      .business_key = text_business_key(request->business_key),
       .concurrency_key = text_concurrency_key(request->concurrency_key),
       .task_timeout_ms = request->task_timeout_ms,
       .available_at = request->available_at,
@@ -166,6 +167,27 @@ static void make_queue(const struct sim *sim, const struct request *request, str
   command->operation.identity = identity(sim, request, &command->as.queue.id);
 }
 
+static void make_list(const struct sim *sim, const struct request *request, struct command *command) {
+  const struct asked *asked = &request->asked;
+  static const struct id any;
+  if (request->kind == COMMAND_LIST_TASKS)
+    command->as.list_tasks = (struct list_tasks_command){
+        .queue_id = asked->queue != asked_any ? sim->model.queues[asked->queue].id : any,
+        .state = asked->state,
+        .handler = asked->handler != asked_any ? text_handler(asked->handler) : (struct bytes){NULL, 0},
+        .business_key = text_business_key(asked->business_key),
+        .created_after = asked->created_after,
+        .created_before = asked->created_before,
+        .after = asked->after,
+        .limit = asked->limit};
+  else if (request->kind == COMMAND_LIST_AUDIT)
+    command->as.list_audit =
+        (struct list_audit_command){.target_id = asked->target, .before_seq = asked->before_seq, .limit = asked->limit};
+  else
+    command->as.list_objects =
+        (struct list_objects_command){.list = (enum object_list)asked->list, .after = asked->after, .limit = asked->limit};
+}
+
 void sim_command(const struct sim *sim, const struct request *request, struct command *command) {
   memset(command, 0, sizeof *command);
   command->kind = request->kind;
@@ -194,6 +216,11 @@ void sim_command(const struct sim *sim, const struct request *request, struct co
       break;
     case COMMAND_GET_QUEUE:
       command->as.object_id = sim->model.queues[request->queue].id;
+      break;
+    case COMMAND_LIST_TASKS:
+    case COMMAND_LIST_OBJECTS:
+    case COMMAND_LIST_AUDIT:
+      make_list(sim, request, command);
       break;
     case COMMAND_CANCEL:
       make_cancel(sim, request, command);

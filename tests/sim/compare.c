@@ -141,8 +141,16 @@ static void compare_welcome(struct sim *sim, const struct expected *expected, st
         (task->state == TASK_RUNNING) != (held->state == ATTEMPT_RUNNING))
       model_complain(&sim->model, "worker.welcome tells of task %s what is not so", id_text(&held->task_id).text);
   }
-  free(welcome->held);
-  welcome->held = NULL;
+}
+
+void sim_free_answer(struct pending *pending) {
+  enum command_kind kind = pending->request.kind;
+  struct answer *answer = &pending->ticket.answer;
+  if (answer->status != STATUS_OK) return;
+  if (kind == COMMAND_HELLO) free(answer->as.welcome.held);
+  if (kind != COMMAND_LIST_TASKS && kind != COMMAND_LIST_OBJECTS && kind != COMMAND_LIST_AUDIT) return;
+  free(answer->as.list.of.rows);
+  free(answer->as.list.oldest_waiting_at);
 }
 
 void sim_compare_answer(struct sim *sim, const struct request *request, const struct expected *expected,
@@ -166,8 +174,16 @@ void sim_compare_answer(struct sim *sim, const struct request *request, const st
     case COMMAND_HELLO:
       if (answer->status == STATUS_OK) compare_welcome(sim, expected, answer);
       break;
+    case COMMAND_LIST_TASKS:
+    case COMMAND_LIST_OBJECTS:
+    case COMMAND_LIST_AUDIT:
+      if (answer->status == STATUS_OK) sim_compare_page(sim, request, answer);
+      break;
     case COMMAND_GET_QUEUE:
-      if (answer->status == STATUS_OK) sim_compare_queue(sim, &expected->queue, &answer->as.queue, true);
+      if (answer->status != STATUS_OK) break;
+      sim_compare_queue(sim, &expected->queue, &answer->as.queue, true);
+      if (answer->oldest_waiting_at != model_oldest_waiting(&sim->model, request->queue))
+        model_complain(&sim->model, "another task of queue %s waits longest", id_text(&expected->queue.id).text);
       break;
     case COMMAND_QUEUE_CHANGE:
     case COMMAND_QUEUE_PAUSE:

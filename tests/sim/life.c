@@ -199,14 +199,16 @@ static void start(struct sim *sim) {
     fate = FATE_GOOD;
     sim_pass_us(sim, 1000 + (int64_t)sim_roll(sim, 1000000));
   }
+  if (!sim_is_well(sim) || sim->lives == 1) return;
+  step_browse(sim); /* what was there is shown, and what was answered is answered again */
+  step_browse(sim);
+  step_repeat(sim);
 }
 
 /* What was on its way is gone. */
 static void forget_pending(struct sim *sim) {
   sim_take_mail(sim, false);
-  for (uint32_t i = 0; i < sim->pending_count; i++)
-    if (sim->pending[i].request.kind == COMMAND_HELLO && sim->pending[i].ticket.answer.status == STATUS_OK)
-      free(sim->pending[i].ticket.answer.as.welcome.held);
+  for (uint32_t i = 0; i < sim->pending_count; i++) sim_free_answer(&sim->pending[i]);
   sim->pending_count = 0;
 }
 

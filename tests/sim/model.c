@@ -26,6 +26,7 @@ void model_clear(struct model *model) {
   free(model->task_table);
   free(model->receipts);
   free(model->receipt_table);
+  free(model->audits);
 }
 
 void model_complain(struct model *model, const char *format, ...) {
@@ -147,6 +148,14 @@ struct model_receipt *model_receipt_add(struct model *model, const struct reques
   return receipt;
 }
 
+void model_audit_add(struct model *model, uint64_t seq, const struct id *target_id) {
+  if (model->audit_count == model->audit_capacity) {
+    model->audit_capacity = model->audit_capacity * 2 + 64;
+    model->audits = guard_realloc(model->audits, model->audit_capacity * sizeof *model->audits);
+  }
+  model->audits[model->audit_count++] = (struct model_audit){seq, *target_id};
+}
+
 /* ---- sessions ---- */
 
 struct model_session *model_session(struct model *model, uint64_t session) {
@@ -210,6 +219,16 @@ void model_restart(struct model *model, const struct event *started) {
   }
 }
 
+int64_t model_oldest_waiting(const struct model *model, unsigned queue) {
+  int64_t oldest = 0;
+  for (uint32_t i = 0; i < model->unfinished_count; i++) {
+    const struct model_task *task = &model->tasks[model->unfinished[i]];
+    if (task->state != TASK_WAITING || task->queue != queue) continue;
+    if (oldest == 0 || task->available_at < oldest) oldest = task->available_at;
+  }
+  return oldest;
+}
+
 /* Reads that change nothing. */
 static void read_task(struct model *model, const struct request *request, struct expected *expected) {
   const struct model_task *task = model_task(model, &request->task_id);
@@ -237,6 +256,9 @@ static judge *const judges[COMMAND_KIND_COUNT] = {
     [COMMAND_SUBMIT] = model_submit,
     [COMMAND_GET_TASK] = read_task,
     [COMMAND_GET_QUEUE] = read_queue,
+    [COMMAND_LIST_TASKS] = model_list,
+    [COMMAND_LIST_OBJECTS] = model_list,
+    [COMMAND_LIST_AUDIT] = model_list,
     [COMMAND_HELLO] = model_hello,
     [COMMAND_CAPACITY] = model_session_request,
     [COMMAND_DRAIN] = model_session_request,

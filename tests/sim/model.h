@@ -27,7 +27,7 @@ enum mistake {
 struct model_task {
   struct id id;
   uint32_t number; /* its place in the model */
-  uint8_t queue, handler, concurrency_key, priority, application, text;
+  uint8_t queue, handler, concurrency_key, business_key, priority, application, text;
   bool idempotent;
   uint32_t max_attempts, initial_delay_ms, max_delay_ms, attempt_timeout_ms;
   struct id retry_of; /* zero: none */
@@ -89,6 +89,12 @@ struct model_push {
   enum ended_by ended_by;
 };
 
+/* An administrative audit record. */
+struct model_audit {
+  uint64_t seq;
+  struct id target_id;
+};
+
 /* What the answer must be. */
 struct expected {
   enum status status;
@@ -136,6 +142,8 @@ struct model {
   struct model_receipt *receipts; /* from 1 on */
   uint32_t receipt_count, receipt_capacity;
   uint32_t *receipt_table;
+  struct model_audit *audits; /* in the order of the log */
+  uint32_t audit_count, audit_capacity;
   struct model_session sessions[model_sessions_max];
   /* the tick */
   struct seen seen;
@@ -178,6 +186,8 @@ void model_restart(struct model *model, const struct event *started);
 
 /* The wait that would follow if the task's present attempt failed now; it holds one. */
 uint64_t model_delay_ms(const struct model_task *task);
+/* available_at of the waiting task of the queue that waits longest; 0: none waits. */
+int64_t model_oldest_waiting(const struct model *model, unsigned queue);
 /* When Orbit must act on the task by itself; INT64_MAX: never. */
 int64_t model_due(const struct model_task *task);
 

@@ -29,6 +29,7 @@ void model_touch(struct model *model, const struct model_task *task);
 void model_move(struct model *model, struct model_task *task, enum task_state state);
 struct model_receipt *model_receipt_find(struct model *model, const struct request *request); /* NULL: none */
 struct model_receipt *model_receipt_add(struct model *model, const struct request *request);
+void model_audit_add(struct model *model, uint64_t seq, const struct id *target_id);
 struct model_session *model_holder(struct model *model, const struct model_task *task); /* connected; NULL: none */
 void model_tell(struct model *model, enum told told, uint64_t session, const struct model_task *task,
                 const struct id *attempt_id, enum ended_by ended_by);
@@ -75,6 +76,7 @@ void model_cancel(struct model *model, const struct request *request, struct exp
 void model_review(struct model *model, const struct request *request, struct expected *expected);
 void model_retry(struct model *model, const struct request *request, struct expected *expected);
 void model_queue_request(struct model *model, const struct request *request, struct expected *expected);
+void model_list(struct model *model, const struct request *request, struct expected *expected);
 void model_hello(struct model *model, const struct request *request, struct expected *expected);
 void model_session_request(struct model *model, const struct request *request, struct expected *expected);
 /* Reads task.accepted of a new task and adds it. owner: whose quota; retry_of NULL: none. */

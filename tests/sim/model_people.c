@@ -13,6 +13,8 @@ struct model_task *model_accept(struct model *model, const struct request *polic
   struct id id = there ? model->seen.events[model->seen.at].stream : nobody;
   if (there && (id_is_zero(&id) || model_task(model, &id) != NULL))
     model_complain(model, "a new task has the id of another: %s", id_text(&id).text);
+  if (there && model->task_count != 0 && id_compare(&model->tasks[model->task_count - 1].id, &id) >= 0)
+    model_complain(model, "the id of a new task is not above all others: %s", id_text(&id).text);
   struct id parent = retry_of != NULL ? retry_of->id : (struct id){{0}};
   struct model_task *task = model_task_add(model, &id); /* retry_of may have moved with it */
   const struct event *have = model_foresee(model, EVENT_task_accepted, &id, 1, 0);
@@ -25,6 +27,7 @@ struct model_task *model_accept(struct model *model, const struct request *polic
   want->payload_version = bytes_text("p1");
   want->payload = text_payload(policy->text);
   want->concurrency_key = text_concurrency_key(policy->concurrency_key);
+  want->business_key = text_business_key(policy->business_key);
   want->priority = policy->priority;
   want->available_at = available_at;
   want->start_deadline_at = start_deadline_at;
@@ -42,6 +45,7 @@ struct model_task *model_accept(struct model *model, const struct request *polic
                               .queue = policy->queue,
                               .handler = policy->handler,
                               .concurrency_key = policy->concurrency_key,
+                              .business_key = policy->business_key,
                               .priority = policy->priority,
                               .application = (uint8_t)application,
                               .text = policy->text,
@@ -252,6 +256,7 @@ static struct request policy_of(const struct model_task *task) {
                           .queue = task->queue,
                           .handler = task->handler,
                           .concurrency_key = task->concurrency_key,
+                          .business_key = task->business_key,
                           .priority = task->priority,
                           .idempotent = task->idempotent,
                           .text = task->text,
@@ -342,6 +347,7 @@ static void audit_queue(struct model *model, struct model_queue *queue, const st
   model_met(model);
   queue->last_seq = have->seq;
   queue->revision++;
+  model_audit_add(model, have->seq, &queue->id);
 }
 
 void model_queue_request(struct model *model, const struct request *request, struct expected *expected) {

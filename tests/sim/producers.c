@@ -40,6 +40,7 @@ static struct request some_submission(struct sim *sim) {
   request.queue = request.who == WHO_NARROW && sim_chance(sim, 80) ? queues_max - 1 : (uint8_t)sim_roll(sim, queues_max);
   request.handler = (uint8_t)sim_roll(sim, handlers_offered_max);
   if (sim_chance(sim, 40)) request.concurrency_key = (uint8_t)(1 + sim_roll(sim, concurrency_keys_max - 1));
+  if (sim_chance(sim, 30)) request.business_key = (uint8_t)(1 + sim_roll(sim, business_keys_max - 1));
   if (sim_chance(sim, 50)) request.priority = (uint8_t)sim_roll(sim, 10);
   request.idempotent = sim_chance(sim, 50);
   request.text = (uint8_t)sim_roll(sim, texts_max);

@@ -50,6 +50,11 @@ struct bytes text_concurrency_key(unsigned number) {
   return number == 0 ? (struct bytes){NULL, 0} : one_of(texts, 3, number - 1);
 }
 
+struct bytes text_business_key(unsigned number) {
+  static const char *const texts[] = {"order:1", "order:2", "\xc3\xbc"};
+  return number == 0 ? (struct bytes){NULL, 0} : one_of(texts, 3, number - 1);
+}
+
 struct id instance_id_of(unsigned instance) {
   struct id id;
   memset(id.bytes, (int)instance + 1, id_bytes);
@@ -67,8 +72,8 @@ struct id message_id_of(uint64_t key) {
 
 static bool same_submission(const struct request *a, const struct request *b) {
   return a->queue == b->queue && a->handler == b->handler && a->concurrency_key == b->concurrency_key &&
-         a->priority == b->priority && a->idempotent == b->idempotent && a->text == b->text &&
-         a->max_attempts == b->max_attempts && a->initial_delay_ms == b->initial_delay_ms &&
+         a->business_key == b->business_key && a->priority == b->priority && a->idempotent == b->idempotent &&
+         a->text == b->text && a->max_attempts == b->max_attempts && a->initial_delay_ms == b->initial_delay_ms &&
          a->max_delay_ms == b->max_delay_ms && a->attempt_timeout_ms == b->attempt_timeout_ms &&
          a->task_timeout_ms == b->task_timeout_ms && a->available_at == b->available_at &&
          a->start_deadline_at == b->start_deadline_at;

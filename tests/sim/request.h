@@ -19,6 +19,7 @@ enum {
   instances_max = 8,
   texts_max = 8,
   concurrency_keys_max = 4, /* 0: none */
+  business_keys_max = 4,    /* likewise */
 };
 
 /* Who asks: the credentials of the world. The narrow one reaches the last queue alone and shares the first's application. */
@@ -30,11 +31,24 @@ static inline bool who_reaches(unsigned who, unsigned queue) { return who != WHO
 enum { LIMIT_UNFINISHED = 0, LIMIT_RUNNING, LIMIT_KEY, LIMIT_RATE_TASKS, LIMIT_RATE_PER_MS, LIMIT_RATE_BURST, LIMIT_LEASE_MS };
 enum { limits_max = 7 };
 
+/* What a page of a list is asked for. */
+enum { asked_any = 0xFF };
+struct asked {
+  uint8_t list;           /* enum object_list; 0: tasks, or audit records */
+  uint8_t queue, handler; /* asked_any: whatever it is */
+  uint8_t business_key;   /* 0: any */
+  enum task_state state;  /* NONE: any */
+  int64_t created_after, created_before;
+  struct id target, after; /* audit: whose records; zero: all, and from the newest or oldest on */
+  uint64_t before_seq;     /* audit: where it goes on; 0: from the newest on */
+  uint32_t limit;
+};
+
 struct request {
   enum command_kind kind;
   uint8_t who;
   uint8_t queue, handler;
-  uint8_t concurrency_key, priority; /* key 0: none */
+  uint8_t concurrency_key, business_key, priority; /* keys 0: none */
   bool idempotent, retryable;
   uint8_t text; /* which payload, reason, result or error */
   enum outcome outcome;
@@ -49,6 +63,7 @@ struct request {
   uint64_t session;
   uint8_t instance, queue_mask, handler_mask; /* hello */
   uint32_t capacity, lease_ms;                /* hello; 0: the queue's */
+  struct asked asked;                         /* lists */
 };
 
 /* The texts by number. */
@@ -59,6 +74,7 @@ struct bytes text_reason(unsigned number);
 struct bytes text_evidence(unsigned number);
 struct bytes text_handler(unsigned number);
 struct bytes text_concurrency_key(unsigned number); /* 0: absent */
+struct bytes text_business_key(unsigned number);    /* likewise */
 
 struct id instance_id_of(unsigned instance);
 struct id message_id_of(uint64_t key);

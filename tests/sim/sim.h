@@ -27,6 +27,7 @@
   STEP(REPEAT, 450)   \
   STEP(CONFLICT, 100) \
   STEP(READ, 150)     \
+  STEP(BROWSE, 150)   \
   STEP(CONNECT, 120)  \
   STEP(LEAVE, 60)     \
   STEP(CAPACITY, 60)  \
@@ -85,12 +86,13 @@ enum fault_kind {
 const char *fault_kind_text(enum fault_kind kind);
 const char *step_kind_text(enum step_kind kind);
 
-enum { pending_max = 64, sent_max = 64, workers_max = 6, hands_max = 12, batch_max = 4 };
+enum { pending_max = 64, sent_max = 64, workers_max = 6, hands_max = 12, batch_max = 4, browsers_max = 4 };
 
 /* A request on its way: in the mailbox, or on the network. */
 struct pending {
   struct request request;
   struct ticket ticket;
+  uint8_t browser;     /* who reads this page, from 1 on; 0: nobody goes on from it */
   uint32_t item_count; /* a batch: its submissions; 0: no batch */
   struct request item_requests[batch_max];
   struct batch_item items[batch_max];
@@ -142,9 +144,10 @@ struct sim {
   struct request sent[sent_max]; /* some requests of before, to be said again */
   uint32_t sent_count;
   struct worker_here workers[workers_max];
-  uint64_t keys, sessions, lives; /* counters of what was given out */
-  bool lose_next;                 /* the next assignments do not arrive */
-  struct event *events;           /* of the last commit */
+  uint64_t keys, sessions, lives;        /* counters of what was given out */
+  struct request browsers[browsers_max]; /* the next page that each will ask for; kind 0: reads nothing */
+  bool lose_next;                        /* the next assignments do not arrive */
+  struct event *events;                  /* of the last commit */
   uint32_t event_count, event_capacity;
   uint64_t events_read; /* seq of the last event that the model has read */
   struct event_decoder *decoder;
@@ -206,9 +209,20 @@ void sim_compare_answer(struct sim *sim, const struct request *request, const st
 enum depth { DEPTH_PINNED, DEPTH_FOLDED, DEPTH_LIVE };
 void sim_compare_task(struct sim *sim, const struct model_task *want, const struct task *have, enum depth depth);
 void sim_compare_queue(struct sim *sim, const struct model_queue *want, const struct queue *have, bool counts);
+/* What the answer owns is freed. */
+void sim_free_answer(struct pending *pending);
 /* Takes the messages of the outbox: tickets are dropped (their owner knows them), pushes compared with those that the model
  * expects and given to workers. */
 void sim_take_mail(struct sim *sim, bool delivered);
+
+/* ---- lists.c ---- */
+
+/* What the page holds against the model. */
+void sim_compare_page(struct sim *sim, const struct request *request, struct answer *answer);
+/* Whoever reads the list goes on behind this page. */
+void sim_turn_page(struct sim *sim, const struct pending *pending);
+/* A page of some list is asked for. */
+void step_browse(struct sim *sim);
 
 /* ---- producers.c, workers.c, faults.c: the steps ---- */
 

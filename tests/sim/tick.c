@@ -14,6 +14,7 @@ struct pending *sim_ask(struct sim *sim, const struct request *request) {
   struct pending *pending = &sim->pending[sim->pending_count++];
   pending->request = *request;
   pending->item_count = 0;
+  pending->browser = 0;
   memset(&pending->ticket, 0, sizeof pending->ticket);
   sim_command(sim, request, &pending->ticket.command);
   sim_check_codec(sim, request, &pending->ticket.command);
@@ -35,6 +36,7 @@ static void judge_pending(struct sim *sim, struct pending *pending, bool answere
   if (pending->item_count == 0) {
     model_take(&sim->model, &pending->request, &pending->ticket.command.operation, &expected);
     if (answered) sim_compare_answer(sim, &pending->request, &expected, &pending->ticket.answer);
+    if (answered && pending->browser != 0) sim_turn_page(sim, pending);
     remember(sim, &pending->request);
     return;
   }
@@ -167,6 +169,7 @@ void sim_tick(struct sim *sim) {
   judge_tick(sim, true);
   if (!sim_is_well(sim)) return;
   sim_take_mail(sim, true);
+  for (uint32_t i = 0; i < sim->pending_count; i++) sim_free_answer(&sim->pending[i]);
   sim->pending_count = 0;
   compare_touched(sim);
   judge_next(sim);
