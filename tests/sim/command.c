@@ -6,8 +6,8 @@
 #include "sim/sim.h"
 
 struct principal sim_principal(const struct sim *sim, unsigned who) {
-  return (struct principal){.credential_id = sim->model.credential_ids[who],
-                            .application_id = sim->model.application_ids[who_application(who)],
+  return (struct principal){.credential_id = sim->model.credentials[who].id,
+                            .application_id = sim->model.applications[who_application(who)].id,
                             .namespace_id = sim->namespace_id,
                             .permissions = UINT64_MAX};
 }
@@ -91,17 +91,25 @@ static void make_finish(const struct sim *sim, const struct request *request, st
 
 /* A hello names lists: one for each mask, so that several can be on their way at once. */
 void sim_make_lists(struct sim *sim) {
-  for (unsigned mask = 0; mask < 8; mask++) {
-    unsigned queues = 0, handlers = 0;
-    for (unsigned i = 0; i < queues_max; i++)
+  sim->queues_listed = sim->model.queue_count;
+  for (unsigned mask = 0; mask < queue_masks; mask++) {
+    unsigned queues = 0;
+    for (unsigned i = 0; i < sim->model.queue_count; i++)
       if ((mask >> i & 1) != 0) sim->queue_lists[mask][queues++] = sim->model.queues[i].id;
+  }
+  for (unsigned mask = 0; mask < 1 << handlers_offered_max; mask++) {
+    unsigned handlers = 0;
     for (unsigned i = 0; i < handlers_offered_max; i++)
       if ((mask >> i & 1) != 0)
         sim->handler_lists[mask][handlers++] = (struct handler_offer){text_handler(i), bytes_text("v1")};
   }
 }
 
-static uint32_t bits_of(unsigned mask) { return (mask & 1) + (mask >> 1 & 1) + (mask >> 2 & 1); }
+static uint32_t bits_of(unsigned mask) {
+  uint32_t bits = 0;
+  for (; mask != 0; mask >>= 1) bits += mask & 1;
+  return bits;
+}
 
 static void make_hello(const struct sim *sim, const struct request *request, struct command *command) {
   command->as.hello = (struct hello_command){.message_id = message_id_of(request->key),
@@ -149,22 +157,58 @@ static void make_retry(const struct sim *sim, const struct request *request, str
 
 static void make_queue(const struct sim *sim, const struct request *request, struct command *command) {
   const uint64_t *limits = request->limits;
-  command->as.queue = (struct queue_command){.id = sim->model.queues[request->queue].id};
-  if (request->kind == COMMAND_QUEUE_CHANGE) {
-    command->as.queue.expected_revision = request->expected_revision;
-    command->as.queue.given = request->given;
-    command->as.queue.max_unfinished = limits[LIMIT_UNFINISHED];
-    command->as.queue.max_running = limits[LIMIT_RUNNING];
-    command->as.queue.key_concurrency = limits[LIMIT_KEY];
-    command->as.queue.rate_tasks = limits[LIMIT_RATE_TASKS];
-    command->as.queue.rate_per_ms = limits[LIMIT_RATE_PER_MS];
-    command->as.queue.rate_burst = limits[LIMIT_RATE_BURST];
-    command->as.queue.lease_ms = limits[LIMIT_LEASE_MS];
+  struct queue_command *queue = &command->as.queue;
+  bool create = request->kind == COMMAND_QUEUE_CREATE;
+  *queue = (struct queue_command){.given = request->given};
+  if (create) queue->name = text_name();
+  else queue->id = sim->model.queues[request->queue].id;
+  if (create || request->kind == COMMAND_QUEUE_CHANGE) {
+    queue->expected_revision = request->expected_revision;
+    queue->max_unfinished = limits[LIMIT_UNFINISHED];
+    queue->max_running = limits[LIMIT_RUNNING];
+    queue->key_concurrency = limits[LIMIT_KEY];
+    queue->rate_tasks = limits[LIMIT_RATE_TASKS];
+    queue->rate_per_ms = limits[LIMIT_RATE_PER_MS];
+    queue->rate_burst = limits[LIMIT_RATE_BURST];
+    queue->lease_ms = limits[LIMIT_LEASE_MS];
   } else {
-    command->as.queue.reason = text_reason(request->text);
+    queue->reason = text_reason(request->text);
   }
-  command->operation.digest = queue_digest(request->kind, &command->as.queue);
-  command->operation.identity = identity(sim, request, &command->as.queue.id);
+  command->operation.digest = queue_digest(request->kind, queue);
+  command->operation.identity = identity(sim, request, &queue->id);
+}
+
+static void make_application(const struct sim *sim, const struct request *request, struct command *command) {
+  command->as.application = (struct application_command){.id = sim->model.applications[request->administered.object].id,
+                                                         .expected_revision = request->expected_revision,
+                                                         .given = request->given,
+                                                         .max_unfinished = request->limits[LIMIT_UNFINISHED],
+                                                         .disabled = request->administered.disabled};
+  command->operation.digest = application_digest(request->kind, &command->as.application);
+  command->operation.identity = identity(sim, request, &command->as.application.id);
+}
+
+static void make_credential(const struct sim *sim, const struct request *request, struct pending_texts *texts,
+                            struct command *command) {
+  const struct administered *asked = &request->administered;
+  struct credential_command *credential = &command->as.credential;
+  bool create = request->kind == COMMAND_CREDENTIAL_CREATE;
+  *credential = (struct credential_command){.expires_at = asked->expires_at};
+  if (create) {
+    credential->application_id = sim->model.applications[asked->object].id;
+    credential->name = text_name();
+    credential->permissions = 1 + request->text;
+    if (asked->narrow) credential->queue_ids = bytes_of(sim->model.queues[narrow_queue].id.bytes, id_bytes);
+  } else {
+    credential->id = sim->model.credentials[asked->object].id;
+  }
+  if (request->kind != COMMAND_CREDENTIAL_REVOKE) {
+    struct token_text token = text_token(asked->token);
+    token_hash(bytes_text(token.text), texts->token_hash);
+    credential->token_hash = bytes_of(texts->token_hash, token_hash_bytes);
+  }
+  command->operation.digest = credential_digest(request->kind, credential);
+  command->operation.identity = identity(sim, request, &credential->id);
 }
 
 static void make_list(const struct sim *sim, const struct request *request, struct command *command) {
@@ -188,7 +232,7 @@ static void make_list(const struct sim *sim, const struct request *request, stru
         (struct list_objects_command){.list = (enum object_list)asked->list, .after = asked->after, .limit = asked->limit};
 }
 
-void sim_command(const struct sim *sim, const struct request *request, struct command *command) {
+void sim_command(const struct sim *sim, const struct request *request, struct pending_texts *texts, struct command *command) {
   memset(command, 0, sizeof *command);
   command->kind = request->kind;
   command->who = sim_principal(sim, request->who);
@@ -234,7 +278,16 @@ void sim_command(const struct sim *sim, const struct request *request, struct co
     case COMMAND_QUEUE_CHANGE:
     case COMMAND_QUEUE_PAUSE:
     case COMMAND_QUEUE_RESUME:
+    case COMMAND_QUEUE_CREATE:
       make_queue(sim, request, command);
+      break;
+    case COMMAND_APPLICATION_CHANGE:
+      make_application(sim, request, command);
+      break;
+    case COMMAND_CREDENTIAL_CREATE:
+    case COMMAND_CREDENTIAL_ROTATE:
+    case COMMAND_CREDENTIAL_REVOKE:
+      make_credential(sim, request, texts, command);
       break;
     default:
       break;

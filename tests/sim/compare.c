@@ -31,7 +31,7 @@ static void compare_attempt(struct sim *sim, const struct model_task *want, cons
       {"attempt's id", 1, id_equal(&want->attempt_id, &attempt->id)},
       {"attempt's worker", 1,
        !held || (id_equal(&instance, &attempt->instance_id) &&
-                 id_equal(&sim->model.application_ids[want->worker_application], &attempt->application_id))},
+                 id_equal(&sim->model.applications[want->worker_application].id, &attempt->application_id))},
       {"attempt's started_at", (uint64_t)want->started_at, (uint64_t)attempt->started_at},
       {"attempt_deadline_at", (uint64_t)want->attempt_deadline_at, (uint64_t)attempt->attempt_deadline_at},
       {"lease_ms", want->lease_ms, attempt->lease_ms},
@@ -127,6 +127,48 @@ static void compare_task_answer(struct sim *sim, const struct request *request, 
   sim_compare_task(sim, &expected->task, &answer->as.task, expected->deduplicated ? DEPTH_PINNED : DEPTH_LIVE);
 }
 
+static void compare_application(struct sim *sim, const struct model_object *want, const struct application *have) {
+  const struct pair pairs[] = {
+      {"id", 1, id_equal(&want->id, &have->id)},
+      {"revision", want->revision, have->revision},
+      {"disabled", want->over, have->disabled},
+      {"max_unfinished", want->limits[LIMIT_UNFINISHED], have->max_unfinished},
+  };
+  (void)COMPARE(sim, "application", &want->id, pairs);
+}
+
+static void compare_credential(struct sim *sim, const struct model_object *want, const struct credential *have) {
+  const struct pair pairs[] = {
+      {"id", 1, id_equal(&want->id, &have->id)},
+      {"revision", want->revision, have->revision},
+      {"revoked", want->over, have->revoked},
+      {"expires_at", (uint64_t)want->expires_at, (uint64_t)have->expires_at},
+  };
+  (void)COMPARE(sim, "credential", &want->id, pairs);
+}
+
+static void compare_object(struct sim *sim, const struct request *request, const struct expected *expected,
+                           const struct answer *answer) {
+  const struct model_object *want = &expected->object;
+  struct model_queue queue = {.id = want->id, .revision = want->revision, .paused = want->over};
+  if (answer->created != expected->created || answer->deduplicated != expected->deduplicated)
+    model_complain(&sim->model, "%s is answered as done and is not, or the other way", command_kind_text(request->kind));
+  switch (request->kind) {
+    case COMMAND_APPLICATION_CHANGE:
+      compare_application(sim, want, &answer->as.application);
+      break;
+    case COMMAND_CREDENTIAL_CREATE:
+    case COMMAND_CREDENTIAL_ROTATE:
+    case COMMAND_CREDENTIAL_REVOKE:
+      compare_credential(sim, want, &answer->as.credential);
+      break;
+    default:
+      memcpy(queue.limits, want->limits, sizeof queue.limits);
+      sim_compare_queue(sim, &queue, &answer->as.queue, false);
+      break;
+  }
+}
+
 static void compare_welcome(struct sim *sim, const struct expected *expected, struct answer *answer) {
   struct welcome *welcome = &answer->as.welcome;
   if (welcome->held_count != expected->held_count || welcome->lease_ms != expected->lease_ms ||
@@ -185,10 +227,15 @@ void sim_compare_answer(struct sim *sim, const struct request *request, const st
       if (answer->oldest_waiting_at != model_oldest_waiting(&sim->model, request->queue))
         model_complain(&sim->model, "another task of queue %s waits longest", id_text(&expected->queue.id).text);
       break;
+    case COMMAND_QUEUE_CREATE:
     case COMMAND_QUEUE_CHANGE:
     case COMMAND_QUEUE_PAUSE:
     case COMMAND_QUEUE_RESUME:
-      if (answer->status == STATUS_OK) sim_compare_queue(sim, &expected->queue, &answer->as.queue, false);
+    case COMMAND_APPLICATION_CHANGE:
+    case COMMAND_CREDENTIAL_CREATE:
+    case COMMAND_CREDENTIAL_ROTATE:
+    case COMMAND_CREDENTIAL_REVOKE:
+      if (answer->status == STATUS_OK) compare_object(sim, request, expected, answer);
       break;
     default:
       if (answer->status == STATUS_OK && expected->has_task) compare_task_answer(sim, request, expected, answer);

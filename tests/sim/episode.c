@@ -38,22 +38,22 @@ static void step_tick(struct sim *sim) {
 
 typedef void make_step(struct sim *sim);
 static make_step *const makers[STEP_COUNT] = {
-    [STEP_TICK] = step_tick,         [STEP_WAIT] = step_wait,           [STEP_EDGE] = step_edge,
-    [STEP_SUBMIT] = step_submit,     [STEP_BATCH] = step_batch,         [STEP_WORK] = step_work,
-    [STEP_LATE] = step_late,         [STEP_RENEW] = step_renew,         [STEP_CANCEL] = step_cancel,
-    [STEP_REVIEW] = step_review,     [STEP_RETRY] = step_retry,         [STEP_RACE] = step_race,
-    [STEP_REPEAT] = step_repeat,     [STEP_CONFLICT] = step_conflict,   [STEP_READ] = step_read,
-    [STEP_BROWSE] = step_browse,     [STEP_CONNECT] = step_connect,     [STEP_LEAVE] = step_leave,
-    [STEP_CAPACITY] = step_capacity, [STEP_DRAIN] = step_drain,         [STEP_QUEUE] = step_queue,
-    [STEP_LOSE] = step_lose,         [STEP_DUPLICATE] = step_duplicate, [STEP_CRASH] = step_crash,
-    [STEP_STOP] = step_stop,         [STEP_BREAK] = step_break,         [STEP_DISK] = step_disk,
-    [STEP_SLOW] = step_slow,         [STEP_CLOCK] = step_clock,
+    [STEP_TICK] = step_tick,         [STEP_WAIT] = step_wait,         [STEP_EDGE] = step_edge,
+    [STEP_SUBMIT] = step_submit,     [STEP_BATCH] = step_batch,       [STEP_WORK] = step_work,
+    [STEP_LATE] = step_late,         [STEP_RENEW] = step_renew,       [STEP_CANCEL] = step_cancel,
+    [STEP_REVIEW] = step_review,     [STEP_RETRY] = step_retry,       [STEP_RACE] = step_race,
+    [STEP_REPEAT] = step_repeat,     [STEP_CONFLICT] = step_conflict, [STEP_READ] = step_read,
+    [STEP_BROWSE] = step_browse,     [STEP_CONNECT] = step_connect,   [STEP_LEAVE] = step_leave,
+    [STEP_CAPACITY] = step_capacity, [STEP_DRAIN] = step_drain,       [STEP_QUEUE] = step_queue,
+    [STEP_ADMIN] = step_admin,       [STEP_LOSE] = step_lose,         [STEP_DUPLICATE] = step_duplicate,
+    [STEP_CRASH] = step_crash,       [STEP_STOP] = step_stop,         [STEP_BREAK] = step_break,
+    [STEP_DISK] = step_disk,         [STEP_SLOW] = step_slow,         [STEP_CLOCK] = step_clock,
 };
 
 /* ---- the end ---- */
 
 static void open_queues(struct sim *sim) {
-  for (unsigned i = 0; i < queues_max; i++) {
+  for (unsigned i = 0; i < sim->model.queue_count; i++) {
     struct request request = {.kind = COMMAND_QUEUE_CHANGE, .who = WHO_FIRST, .queue = (uint8_t)i, .key = sim_new_key(sim)};
     request.expected_revision = sim->model.queues[i].revision;
     request.given = GIVEN_MAX_RUNNING | GIVEN_RATE | GIVEN_KEY_CONCURRENCY;
@@ -74,7 +74,8 @@ static void bring_worker(struct sim *sim) {
     sim->workers[i].hand_count = 0;
   }
   request = (struct request){.kind = COMMAND_HELLO, .who = WHO_FIRST, .instance = instances_max - 1, .capacity = hands_max};
-  request.queue_mask = request.handler_mask = 7;
+  request.queue_mask = sim_all_queues(sim);
+  request.handler_mask = 7;
   sim->workers[0].who = WHO_FIRST;
   sim->workers[0].session = request.session = ++sim->sessions;
   (void)sim_ask(sim, &request);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/guard.h"
+#include "codec/digest.h"
 #include "engine/internal.h"
 #include "sim/sim.h"
 
@@ -46,37 +47,46 @@ static void found_queue(struct founding *founding, unsigned number) {
   queue->revision = 1;
   queue->limits[LIMIT_KEY] = body->key_concurrency = 1;
   queue->limits[LIMIT_LEASE_MS] = body->lease_ms = 5000 + 5000 * number;
-  queue->limits[LIMIT_UNFINISHED] = body->max_unfinished = number == queues_max - 1 ? 12 : 0;
+  queue->limits[LIMIT_UNFINISHED] = body->max_unfinished = number == narrow_queue ? 12 : 0;
   body->namespace_id = founding->sim->namespace_id;
-  body->name = bytes_text("queue");
+  body->name = text_name();
   must(commit_add(&founding->commit, &event) == STATUS_OK);
   queue->last_seq = event.seq;
 }
 
 static void found_credential(struct founding *founding, unsigned who) {
-  static uint8_t hashes[principals_max][token_hash_bytes];
+  struct token_text token = text_token(who + 1);
+  uint8_t hash[token_hash_bytes];
   struct model *model = &founding->sim->model;
   struct event event;
   struct event_credential_created *body =
-      &found(founding, &event, EVENT_credential_created, &model->credential_ids[who])->body.credential_created;
-  hashes[who][0] = (uint8_t)(who + 1);
+      &found(founding, &event, EVENT_credential_created, &model->credentials[who].id)->body.credential_created;
+  token_hash(bytes_text(token.text), hash);
   body->namespace_id = founding->sim->namespace_id;
-  body->application_id = model->application_ids[who_application(who)];
+  body->application_id = model->applications[who_application(who)].id;
   body->permissions = 1;
-  body->token_hash = bytes_of(hashes[who], token_hash_bytes);
-  if (who == WHO_NARROW) body->queue_ids = bytes_of(model->queues[queues_max - 1].id.bytes, id_bytes);
+  body->token_hash = bytes_of(hash, token_hash_bytes);
+  if (who == WHO_NARROW) body->queue_ids = bytes_of(model->queues[narrow_queue].id.bytes, id_bytes);
   must(commit_add(&founding->commit, &event) == STATUS_OK);
+  struct model_credential *credential = &model->credentials[who];
+  credential->application = (uint8_t)who_application(who);
+  credential->narrow = who == WHO_NARROW;
+  credential->revision = 1;
+  credential->last_seq = event.seq;
+  credential->token = who + 1;
 }
 
 static void found_application(struct founding *founding, unsigned number) {
   struct model *model = &founding->sim->model;
   struct event event;
   struct event_application_created *body =
-      &found(founding, &event, EVENT_application_created, &model->application_ids[number])->body.application_created;
+      &found(founding, &event, EVENT_application_created, &model->applications[number].id)->body.application_created;
   body->namespace_id = founding->sim->namespace_id;
-  body->name = bytes_text("application");
-  model->application_max_unfinished[number] = body->max_unfinished = number == 1 ? 30 : 0;
+  body->name = text_name();
+  model->applications[number].max_unfinished = body->max_unfinished = number == 1 ? 30 : 0;
   must(commit_add(&founding->commit, &event) == STATUS_OK);
+  model->applications[number].revision = 1;
+  model->applications[number].last_seq = event.seq;
 }
 
 static void found_all(struct sim *sim) {
@@ -89,8 +99,11 @@ static void found_all(struct sim *sim) {
   must(commit_add(&founding.commit, &event) == STATUS_OK);
   sim->model.namespace_id = sim->namespace_id;
   for (unsigned i = 0; i < applications_max; i++) found_application(&founding, i);
-  for (unsigned i = 0; i < queues_max; i++) found_queue(&founding, i);
+  for (unsigned i = 0; i < queues_first; i++) found_queue(&founding, i);
   for (unsigned i = 0; i < principals_max; i++) found_credential(&founding, i);
+  sim->model.queue_count = queues_first;
+  sim->model.credential_count = principals_max;
+  sim->keys = principals_max; /* tokens have numbers of their own among the keys */
   must(journal_commit(sim->disk, &founding.commit, NULL) == STATUS_OK);
   commit_clear(&founding.commit);
   sim->events_read = disk_count(sim->disk);

@@ -70,7 +70,7 @@ static void compare_queues(struct page *page) {
   struct model *model = &page->sim->model;
   const struct id *after = &page->request->asked.after;
   const struct answer_list *list = page->list;
-  for (unsigned i = 0; i < queues_max && sim_is_well(page->sim); i++) {
+  for (unsigned i = 0; i < model->queue_count && sim_is_well(page->sim); i++) {
     const struct model_queue *queue = &model->queues[i];
     if (!who_reaches(page->request->who, i) || id_compare(&queue->id, after) <= 0) continue;
     if (!next_row(page, &queue->id)) break;
@@ -85,11 +85,11 @@ static void compare_applications(struct page *page) {
   struct model *model = &page->sim->model;
   const struct answer_list *list = page->list;
   for (unsigned i = 0; i < applications_max && sim_is_well(page->sim); i++) {
-    const struct id *id = &model->application_ids[i];
+    const struct id *id = &model->applications[i].id;
     if (id_compare(id, &page->request->asked.after) <= 0) continue;
     if (!next_row(page, id)) break;
     const struct application *application = &list->of.applications[page->row++];
-    if (!id_equal(&application->id, id) || application->unfinished != model->application_unfinished[i])
+    if (!id_equal(&application->id, id) || application->unfinished != model->applications[i].unfinished)
       model_complain(model, "application %s is listed as what it is not", id_text(id).text);
   }
   end_page(page, list->count != 0 ? &list->of.applications[list->count - 1].id : NULL);
@@ -149,9 +149,9 @@ static struct request some_list(struct sim *sim) {
     asked->limit = 1 + (uint32_t)sim_roll(sim, 3);
   } else if (luck < 25) {
     request.kind = COMMAND_LIST_AUDIT;
-    if (sim_chance(sim, 50)) asked->target = sim->model.queues[sim_roll(sim, queues_max)].id;
+    if (sim_chance(sim, 50)) asked->target = sim->model.queues[sim_roll(sim, sim->model.queue_count)].id;
   } else {
-    if (sim_chance(sim, 40)) asked->queue = (uint8_t)sim_roll(sim, queues_max);
+    if (sim_chance(sim, 40)) asked->queue = (uint8_t)sim_roll(sim, sim->model.queue_count);
     if (sim_chance(sim, 20)) asked->handler = (uint8_t)sim_roll(sim, handlers_offered_max);
     if (sim_chance(sim, 30)) asked->business_key = (uint8_t)sim_roll(sim, business_keys_max);
     if (sim_chance(sim, 30)) asked->state = (enum task_state)(TASK_WAITING + sim_roll(sim, TASK_ENUM_END - TASK_WAITING));

@@ -90,7 +90,7 @@ void model_move(struct model *model, struct model_task *task, enum task_state st
   task->updated_at = model->now_us;
   queue->counts[state]++;
   if (before == TASK_NONE) {
-    model->application_unfinished[task->application]++;
+    model->applications[task->application].unfinished++;
     model->unfinished_at[task->number] = model->unfinished_count;
     model->unfinished[model->unfinished_count++] = task->number;
   } else {
@@ -98,7 +98,7 @@ void model_move(struct model *model, struct model_task *task, enum task_state st
   }
   if (!model_is_over(state)) return;
   task->completed_at = model->now_us;
-  model->application_unfinished[task->application]--;
+  model->applications[task->application].unfinished--;
   uint32_t place = model->unfinished_at[task->number], last = model->unfinished[--model->unfinished_count];
   model->unfinished[place] = last;
   model->unfinished_at[last] = place;
@@ -115,10 +115,11 @@ void model_recount(struct model *model) {
     held[task->worker_application][task->instance]++;
     key_held[task->queue][task->concurrency_key]++;
   }
-  for (unsigned i = 0; i < queues_max; i++)
+  for (unsigned i = 0; i < model->queue_count; i++)
     if (memcmp(counts[i], model->queues[i].counts, sizeof counts[i]) != 0) model_complain(model, "the model miscounts a queue");
-  if (memcmp(unfinished, model->application_unfinished, sizeof unfinished) != 0 ||
-      memcmp(held, model->held, sizeof held) != 0 || memcmp(key_held, model->key_held, sizeof key_held) != 0)
+  for (unsigned i = 0; i < applications_max; i++)
+    if (unfinished[i] != model->applications[i].unfinished) model_complain(model, "the model miscounts an application");
+  if (memcmp(held, model->held, sizeof held) != 0 || memcmp(key_held, model->key_held, sizeof key_held) != 0)
     model_complain(model, "the model miscounts");
 }
 
@@ -208,6 +209,7 @@ void model_restart(struct model *model, const struct event *started) {
   model->operation_id = started->common.operation_id;
   memset(model->sessions, 0, sizeof model->sessions);
   model->draining = false;
+  model->tokens_changed = true;
   for (uint32_t i = 0; i < model->unfinished_count; i++) {
     struct model_task *task = &model->tasks[model->unfinished[i]];
     if (!model_is_held(task->state)) continue;
@@ -248,7 +250,8 @@ static void read_queue(struct model *model, const struct request *request, struc
 static bool needs_room(enum command_kind kind) {
   return kind == COMMAND_START || kind == COMMAND_FINISH || kind == COMMAND_RELEASE || kind == COMMAND_CANCEL ||
          kind == COMMAND_REVIEW || kind == COMMAND_RETRY || kind == COMMAND_QUEUE_CHANGE || kind == COMMAND_QUEUE_PAUSE ||
-         kind == COMMAND_QUEUE_RESUME;
+         kind == COMMAND_QUEUE_RESUME || kind == COMMAND_QUEUE_CREATE || kind == COMMAND_APPLICATION_CHANGE ||
+         kind == COMMAND_CREDENTIAL_CREATE || kind == COMMAND_CREDENTIAL_ROTATE || kind == COMMAND_CREDENTIAL_REVOKE;
 }
 
 typedef void judge(struct model *model, const struct request *request, struct expected *expected);
@@ -273,6 +276,11 @@ static judge *const judges[COMMAND_KIND_COUNT] = {
     [COMMAND_QUEUE_CHANGE] = model_queue_request,
     [COMMAND_QUEUE_PAUSE] = model_queue_request,
     [COMMAND_QUEUE_RESUME] = model_queue_request,
+    [COMMAND_QUEUE_CREATE] = model_queue_request,
+    [COMMAND_APPLICATION_CHANGE] = model_application_request,
+    [COMMAND_CREDENTIAL_CREATE] = model_credential_request,
+    [COMMAND_CREDENTIAL_ROTATE] = model_credential_request,
+    [COMMAND_CREDENTIAL_REVOKE] = model_credential_request,
 };
 
 void model_take(struct model *model, const struct request *request, const struct operation *operation,
@@ -282,6 +290,6 @@ void model_take(struct model *model, const struct request *request, const struct
     ret_expected->status = STATUS_UNAVAILABLE;
     return;
   }
-  model_operation_begin(model, &model->credential_ids[request->who], operation);
+  model_operation_begin(model, &model->credentials[request->who].id, operation);
   judges[request->kind](model, request, ret_expected);
 }

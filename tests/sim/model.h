@@ -52,16 +52,23 @@ struct model_attempt {
   uint8_t evidence; /* reports without authority that are kept */
 };
 
+/* An object of administration as it is shown. */
+struct model_object {
+  struct id id;
+  uint64_t revision;
+  bool over; /* paused, disabled, revoked */
+  uint64_t limits[limits_max];
+  int64_t expires_at;
+};
+
 struct model_receipt {
   struct request request;
   struct model_task then; /* as it stood then: what repeats show */
   enum decision disposition;
   bool evidence, applied;
   struct id audit_id;
-  uint64_t queue_revision;
-  bool queue_paused;
-  uint64_t limits[limits_max];
-  uint32_t next; /* of the same hash; 0: none */
+  struct model_object object; /* queues, applications, credentials */
+  uint32_t next;              /* of the same hash; 0: none */
 };
 
 struct model_queue {
@@ -71,6 +78,21 @@ struct model_queue {
   bool paused;
   int64_t rate_at;
   uint64_t counts[TASK_ENUM_END];
+};
+
+struct model_application {
+  struct id id;
+  uint64_t revision, last_seq, unfinished, max_unfinished;
+  bool disabled;
+};
+
+struct model_credential {
+  struct id id;
+  uint8_t application;
+  bool narrow, revoked;
+  uint64_t revision, last_seq;
+  uint64_t token, old_token; /* numbers; 0: none */
+  int64_t expires_at;
 };
 
 struct model_session {
@@ -106,6 +128,7 @@ struct expected {
   int64_t lease_expires_at;
   struct id audit_id;
   struct model_queue queue;
+  struct model_object object;
   uint32_t held_count; /* hello */
   uint32_t lease_ms;
 };
@@ -127,9 +150,11 @@ struct model {
   int64_t now_us;
   enum mistake mistake;
   struct id namespace_id, node_id;
-  struct id application_ids[applications_max], credential_ids[principals_max];
+  struct model_application applications[applications_max];
+  struct model_credential credentials[credentials_max]; /* the first are the principals' */
   struct model_queue queues[queues_max];
-  uint64_t application_unfinished[applications_max], application_max_unfinished[applications_max];
+  uint32_t queue_count, credential_count;
+  bool tokens_changed; /* which tokens are good */
   uint32_t held[applications_max][instances_max];
   uint32_t key_held[queues_max][concurrency_keys_max];
   struct model_task *tasks;
@@ -195,6 +220,8 @@ struct model_task *model_task(struct model *model, const struct id *id); /* NULL
 struct model_session *model_session(struct model *model, uint64_t session);
 static inline bool model_is_over(enum task_state state) { return state >= TASK_SUCCEEDED; }
 static inline bool model_is_held(enum task_state state) { return state == TASK_LEASED || state == TASK_RUNNING; }
+/* The token that the credential has now lets somebody in. */
+bool model_token_is_good(const struct model *model, const struct model_credential *credential);
 /* Counts everything again from the tasks, and complains where the counts differ. */
 void model_recount(struct model *model);
 

@@ -68,6 +68,19 @@ enum status model_judge_room(const struct model *model, unsigned queue, unsigned
 /* Microseconds between two claims at the queue's rate, rounded up; the queue has a rate. */
 int64_t model_rate_interval(const struct model_queue *queue);
 
+/* ---- model_admin.c: what writes to objects of administration have in common ---- */
+
+/* False: it was answered before; what is expected says so. */
+bool model_object_take_up(struct model *model, const struct request *request, struct expected *expected);
+/* It was done now, and the object stands so. */
+void model_object_done(struct model *model, const struct request *request, const struct model_object *object,
+                       struct expected *expected);
+/* Reads the audit record that the object's change to this revision ends with. Returns its seq. */
+uint64_t model_object_audit(struct model *model, const char *action, const struct id *id, uint64_t revision, uint64_t prev,
+                            struct bytes reason);
+/* The id of the object that the next event makes, when it is one of this type. */
+const struct id *model_new_id(struct model *model, enum event_type type);
+
 /* ---- one kind of request each ---- */
 
 void model_submit(struct model *model, const struct request *request, struct expected *expected);
@@ -77,6 +90,8 @@ void model_review(struct model *model, const struct request *request, struct exp
 void model_retry(struct model *model, const struct request *request, struct expected *expected);
 void model_queue_request(struct model *model, const struct request *request, struct expected *expected);
 void model_list(struct model *model, const struct request *request, struct expected *expected);
+void model_application_request(struct model *model, const struct request *request, struct expected *expected);
+void model_credential_request(struct model *model, const struct request *request, struct expected *expected);
 void model_hello(struct model *model, const struct request *request, struct expected *expected);
 void model_session_request(struct model *model, const struct request *request, struct expected *expected);
 /* Reads task.accepted of a new task and adds it. owner: whose quota; retry_of NULL: none. */

@@ -1,4 +1,4 @@
-/* Owns what the model says about producers, reviewers and administrators. */
+/* Owns what the model says about producers and reviewers. */
 #include <string.h>
 
 #include "sim/model_internal.h"
@@ -20,7 +20,7 @@ struct model_task *model_accept(struct model *model, const struct request *polic
   const struct event *have = model_foresee(model, EVENT_task_accepted, &id, 1, 0);
   struct event_task_accepted *want = &model->want.event.body.task_accepted;
   want->namespace_id = model->namespace_id;
-  want->application_id = model->application_ids[application];
+  want->application_id = model->applications[application].id;
   want->queue_id = model->queues[policy->queue].id;
   want->handler = text_handler(policy->handler);
   want->handler_version = bytes_text("v1");
@@ -289,100 +289,4 @@ void model_retry(struct model *model, const struct request *request, struct expe
       model_accept(model, &policy, task->application, task, &audit_id, available_at, request->start_deadline_at, deadline_at);
   if (!id_equal(&child->id, &child_id)) model_complain(model, "the successor is another than the one that was named");
   finish(model, request, child, false, &audit_id, expected);
-}
-
-/* ---- queues ---- */
-
-static bool is_given(const struct request *request, unsigned limit) {
-  static const unsigned bits[limits_max] = {GIVEN_MAX_UNFINISHED, GIVEN_MAX_RUNNING, GIVEN_KEY_CONCURRENCY, GIVEN_RATE,
-                                            GIVEN_RATE,           GIVEN_RATE,        GIVEN_LEASE_MS};
-  return (request->given & bits[limit]) != 0;
-}
-
-static void change_limits(struct model *model, struct model_queue *queue, const struct request *request) {
-  const struct event *have = model_foresee(model, EVENT_queue_changed, &queue->id, queue->revision + 1, queue->last_seq);
-  struct event_queue_changed *want = &model->want.event.body.queue_changed;
-  for (unsigned i = 0; i < limits_max; i++)
-    if (is_given(request, i)) queue->limits[i] = request->limits[i];
-  want->name = bytes_text("queue");
-  want->max_unfinished = queue->limits[LIMIT_UNFINISHED];
-  want->max_running = queue->limits[LIMIT_RUNNING];
-  want->key_concurrency = queue->limits[LIMIT_KEY];
-  want->rate_tasks = queue->limits[LIMIT_RATE_TASKS];
-  want->rate_per_ms = queue->limits[LIMIT_RATE_PER_MS];
-  want->rate_burst = queue->limits[LIMIT_RATE_BURST];
-  want->lease_ms = queue->limits[LIMIT_LEASE_MS];
-  model_met(model);
-  queue->last_seq = have->seq;
-  if (queue->limits[LIMIT_RATE_TASKS] == 0) return;
-  /* What an older rate owes is a full burst of the new one at the most. */
-  int64_t burst = queue->limits[LIMIT_RATE_BURST] != 0 ? (int64_t)queue->limits[LIMIT_RATE_BURST] : 1;
-  int64_t most = model->now_us + burst * model_rate_interval(queue);
-  if (queue->rate_at > most) queue->rate_at = most;
-}
-
-static void pause_or_resume(struct model *model, struct model_queue *queue, const struct request *request) {
-  bool pause = request->kind == COMMAND_QUEUE_PAUSE;
-  const struct event *have =
-      model_foresee(model, pause ? EVENT_queue_paused : EVENT_queue_resumed, &queue->id, queue->revision + 1, queue->last_seq);
-  if (pause) model->want.event.body.queue_paused.reason = text_reason(request->text);
-  else model->want.event.body.queue_resumed.reason = text_reason(request->text);
-  model_met(model);
-  queue->last_seq = have->seq;
-  queue->paused = pause;
-}
-
-static void audit_queue(struct model *model, struct model_queue *queue, const struct request *request) {
-  const struct event *have = model_foresee(model, EVENT_audit_recorded, &queue->id, queue->revision + 1, queue->last_seq);
-  struct event_audit_recorded *want = &model->want.event.body.audit_recorded;
-  want->audit_id = have->body.audit_recorded.audit_id;
-  want->action = bytes_text(request->kind == COMMAND_QUEUE_CHANGE  ? "queue.change"
-                            : request->kind == COMMAND_QUEUE_PAUSE ? "queue.pause"
-                                                                   : "queue.resume");
-  want->target_id = queue->id;
-  want->namespace_id = model->namespace_id;
-  if (request->kind != COMMAND_QUEUE_CHANGE) want->reason = text_reason(request->text);
-  want->before = model_text(model, "{\"revision\":\"%llu\"}", (unsigned long long)queue->revision);
-  want->after = model_text(model, "{\"revision\":\"%llu\"}", (unsigned long long)queue->revision + 1);
-  model_met(model);
-  queue->last_seq = have->seq;
-  queue->revision++;
-  model_audit_add(model, have->seq, &queue->id);
-}
-
-void model_queue_request(struct model *model, const struct request *request, struct expected *expected) {
-  struct model_queue *queue = &model->queues[request->queue];
-  bool change = request->kind == COMMAND_QUEUE_CHANGE;
-  if (!who_reaches(request->who, request->queue)) {
-    expected->status = STATUS_NOT_FOUND;
-    return;
-  }
-  const struct model_receipt *receipt = model_receipt_find(model, request);
-  if (receipt != NULL && !request_means_the_same(&receipt->request, request)) {
-    expected->status = STATUS_IDEMPOTENCY_CONFLICT;
-    return;
-  }
-  expected->queue = *queue;
-  if (receipt != NULL) {
-    expected->deduplicated = true;
-    expected->queue.revision = receipt->queue_revision;
-    expected->queue.paused = receipt->queue_paused;
-    memcpy(expected->queue.limits, receipt->limits, sizeof receipt->limits);
-    return;
-  }
-  bool conflict =
-      change ? request->expected_revision != queue->revision : queue->paused == (request->kind == COMMAND_QUEUE_PAUSE);
-  if (conflict) {
-    expected->status = STATUS_STATE_CONFLICT;
-    return;
-  }
-  if (change) change_limits(model, queue, request);
-  else pause_or_resume(model, queue, request);
-  audit_queue(model, queue, request);
-  expected->created = true;
-  expected->queue = *queue;
-  struct model_receipt *kept = model_receipt_add(model, request);
-  kept->queue_revision = queue->revision;
-  kept->queue_paused = queue->paused;
-  memcpy(kept->limits, queue->limits, sizeof kept->limits);
 }

@@ -213,7 +213,7 @@ enum status model_judge_room(const struct model *model, unsigned queue, unsigned
   uint64_t unfinished = counts[TASK_WAITING] + counts[TASK_LEASED] + counts[TASK_RUNNING] + counts[TASK_NEEDS_REVIEW];
   uint64_t most = model->queues[queue].limits[LIMIT_UNFINISHED];
   if (most != 0 && unfinished >= most) return STATUS_QUEUE_FULL;
-  most = model->application_max_unfinished[application];
-  if (most != 0 && model->application_unfinished[application] >= most) return STATUS_APPLICATION_FULL;
+  most = model->applications[application].max_unfinished;
+  if (most != 0 && model->applications[application].unfinished >= most) return STATUS_APPLICATION_FULL;
   return STATUS_OK;
 }

@@ -12,7 +12,7 @@ static bool same_instance(const struct model_session *session, const struct requ
 
 static enum status judge_hello(struct model *model, const struct request *request) {
   if (model_session(model, request->session) != NULL) return STATUS_STATE_CONFLICT;
-  for (unsigned queue = 0; queue < queues_max; queue++)
+  for (unsigned queue = 0; queue < model->queue_count; queue++)
     if ((request->queue_mask >> queue & 1) != 0 && !who_reaches(request->who, queue)) return STATUS_NOT_FOUND;
   return STATUS_OK;
 }
@@ -20,7 +20,7 @@ static enum status judge_hello(struct model *model, const struct request *reques
 static uint32_t lease_told(const struct model *model, const struct request *request) {
   uint64_t least = 300000;
   if (request->lease_ms != 0) return request->lease_ms;
-  for (unsigned queue = 0; queue < queues_max; queue++)
+  for (unsigned queue = 0; queue < model->queue_count; queue++)
     if ((request->queue_mask >> queue & 1) != 0 && model->queues[queue].limits[LIMIT_LEASE_MS] < least)
       least = model->queues[queue].limits[LIMIT_LEASE_MS];
   return (uint32_t)least;
@@ -148,7 +148,7 @@ static struct model_session *claimant(struct model *model, const struct event_ta
     if (session->session == 0) continue;
     struct id instance_id = instance_id_of(session->instance);
     if (id_equal(&instance_id, &leased->instance_id) &&
-        id_equal(&model->application_ids[who_application(session->who)], &leased->worker_application_id))
+        id_equal(&model->applications[who_application(session->who)].id, &leased->worker_application_id))
       return session;
   }
   return NULL;
@@ -163,7 +163,7 @@ static void read_lease(struct model *model, struct model_task *task, const struc
   want->number = task->attempt_count + 1;
   want->epoch = task->epoch + 1;
   want->instance_id = instance_id_of(session->instance);
-  want->worker_application_id = model->application_ids[who_application(session->who)];
+  want->worker_application_id = model->applications[who_application(session->who)].id;
   want->lease_ms = lease_ms;
   want->lease_until = model_earlier(model_after_ms(model->now_us, lease_ms), model_due(task));
   model_met(model);
@@ -217,7 +217,7 @@ static void find_demand(const struct model *model, bool demand[queues_max][handl
   for (unsigned i = 0; i < model_sessions_max; i++) {
     const struct model_session *session = &model->sessions[i];
     if (session->session == 0 || session->draining || free_places(model, session) <= 0) continue;
-    for (unsigned queue = 0; queue < queues_max; queue++)
+    for (unsigned queue = 0; queue < model->queue_count; queue++)
       for (unsigned handler = 0; handler < handlers_offered_max; handler++)
         if ((session->queue_mask >> queue & 1) != 0 && (session->handler_mask >> handler & 1) != 0)
           demand[queue][handler] = true;

@@ -37,7 +37,8 @@ static void some_times(struct sim *sim, struct request *request) {
 static struct request some_submission(struct sim *sim) {
   static const uint32_t delays[] = {0, 0, 100, 1000, 3000};
   struct request request = {.kind = COMMAND_SUBMIT, .who = some_who(sim), .key = sim_new_key(sim)};
-  request.queue = request.who == WHO_NARROW && sim_chance(sim, 80) ? queues_max - 1 : (uint8_t)sim_roll(sim, queues_max);
+  request.queue =
+      request.who == WHO_NARROW && sim_chance(sim, 80) ? narrow_queue : (uint8_t)sim_roll(sim, sim->model.queue_count);
   request.handler = (uint8_t)sim_roll(sim, handlers_offered_max);
   if (sim_chance(sim, 40)) request.concurrency_key = (uint8_t)(1 + sim_roll(sim, concurrency_keys_max - 1));
   if (sim_chance(sim, 30)) request.business_key = (uint8_t)(1 + sim_roll(sim, business_keys_max - 1));
@@ -69,7 +70,7 @@ void step_batch(struct sim *sim) {
   for (uint32_t i = 0; i < count; i++) {
     pending->item_requests[i] = items[i];
     memset(&pending->items[i], 0, sizeof pending->items[i]);
-    sim_command(sim, &items[i], &pending->items[i].command);
+    sim_command(sim, &items[i], &pending->texts, &pending->items[i].command);
   }
   sim->counts.commands += count - 1;
 }
@@ -163,6 +164,7 @@ void step_race(struct sim *sim) {
 void step_repeat(struct sim *sim) {
   if (sim->sent_count == 0) return;
   struct request request = sim->sent[sim_roll(sim, sim->sent_count)];
+  if (!sim_has_place(sim, &request)) return;
   sim->counts.faults[FAULT_REPEAT]++;
   (void)sim_ask(sim, &request);
 }
@@ -184,6 +186,21 @@ void step_conflict(struct sim *sim) {
       request.limits[LIMIT_LEASE_MS]++;
       request.given |= GIVEN_LEASE_MS;
       break;
+    case COMMAND_QUEUE_CREATE:
+      request.limits[LIMIT_LEASE_MS]++;
+      break;
+    case COMMAND_APPLICATION_CHANGE:
+      request.given |= GIVEN_DISABLED;
+      request.administered.disabled = !request.administered.disabled;
+      break;
+    case COMMAND_CREDENTIAL_ROTATE: /* its token is no part of what is meant */
+      request.administered.token = sim_new_key(sim);
+      break;
+    case COMMAND_CREDENTIAL_REVOKE:
+      break;
+    case COMMAND_CREDENTIAL_CREATE:
+      request.administered.narrow = !request.administered.narrow;
+      break;
     case COMMAND_SUBMIT:
       if (sim_chance(sim, 50)) request.priority ^= 1;
       else request.available_at++;
@@ -192,6 +209,7 @@ void step_conflict(struct sim *sim) {
       request.text ^= 1;
       break;
   }
+  if (!sim_has_place(sim, &request)) return;
   sim->counts.faults[FAULT_CONFLICT]++;
   (void)sim_ask(sim, &request);
 }
@@ -199,7 +217,8 @@ void step_conflict(struct sim *sim) {
 /* ---- reading, queues ---- */
 
 void step_read(struct sim *sim) {
-  struct request request = {.kind = COMMAND_GET_QUEUE, .who = some_who(sim), .queue = (uint8_t)sim_roll(sim, queues_max)};
+  struct request request = {
+      .kind = COMMAND_GET_QUEUE, .who = some_who(sim), .queue = (uint8_t)sim_roll(sim, sim->model.queue_count)};
   const struct model_task *task = some_task(sim, TASK_NONE, TASK_NONE);
   if (task != NULL && sim_chance(sim, 80)) {
     request.kind = COMMAND_GET_TASK;
@@ -225,7 +244,7 @@ static void some_limits(struct sim *sim, struct request *request) {
 
 void step_queue(struct sim *sim) {
   struct request request = {.kind = COMMAND_QUEUE_CHANGE, .who = some_who(sim), .key = sim_new_key(sim)};
-  request.queue = (uint8_t)sim_roll(sim, queues_max);
+  request.queue = (uint8_t)sim_roll(sim, sim->model.queue_count);
   request.text = (uint8_t)sim_roll(sim, 4);
   const struct model_queue *queue = &sim->model.queues[request.queue];
   request.expected_revision = queue->revision + sim_chance(sim, 8);

@@ -1,6 +1,7 @@
 /* Owns the texts of the simulated world and what it means for two requests to be the same. */
 #include "sim/request.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static struct bytes one_of(const char *const *texts, unsigned count, unsigned number) {
@@ -40,6 +41,10 @@ struct bytes text_evidence(unsigned number) {
   return one_of(texts, 4, number);
 }
 
+struct bytes text_name(void) {
+  return bytes_text("name");
+}
+
 struct bytes text_handler(unsigned number) {
   static const char *const texts[handlers_offered_max] = {"prepare", "send", "settle"};
   return one_of(texts, handlers_offered_max, number);
@@ -53,6 +58,12 @@ struct bytes text_concurrency_key(unsigned number) {
 struct bytes text_business_key(unsigned number) {
   static const char *const texts[] = {"order:1", "order:2", "\xc3\xbc"};
   return number == 0 ? (struct bytes){NULL, 0} : one_of(texts, 3, number - 1);
+}
+
+struct token_text text_token(uint64_t number) {
+  struct token_text token;
+  (void)snprintf(token.text, sizeof token.text, "orbit_simulated_%llu", (unsigned long long)number);
+  return token;
 }
 
 struct id instance_id_of(unsigned instance) {
@@ -92,6 +103,23 @@ static bool same_change(const struct request *a, const struct request *b) {
   return true;
 }
 
+static bool same_queue(const struct request *a, const struct request *b) {
+  return a->text == b->text && memcmp(a->limits, b->limits, sizeof a->limits) == 0;
+}
+
+static bool same_application(const struct request *a, const struct request *b) {
+  if (a->administered.object != b->administered.object || a->given != b->given || a->expected_revision != b->expected_revision)
+    return false;
+  return ((a->given & GIVEN_MAX_UNFINISHED) == 0 || a->limits[LIMIT_UNFINISHED] == b->limits[LIMIT_UNFINISHED]) &&
+         ((a->given & GIVEN_DISABLED) == 0 || a->administered.disabled == b->administered.disabled);
+}
+
+/* A new token is no part of what is meant. */
+static bool same_credential(const struct request *a, const struct request *b) {
+  return a->administered.object == b->administered.object && a->administered.narrow == b->administered.narrow &&
+         a->administered.expires_at == b->administered.expires_at && a->text == b->text;
+}
+
 bool request_means_the_same(const struct request *a, const struct request *b) {
   if (a->kind != b->kind) return false;
   switch (a->kind) {
@@ -116,6 +144,14 @@ bool request_means_the_same(const struct request *a, const struct request *b) {
     case COMMAND_QUEUE_PAUSE:
     case COMMAND_QUEUE_RESUME:
       return a->queue == b->queue && a->text == b->text;
+    case COMMAND_QUEUE_CREATE:
+      return same_queue(a, b);
+    case COMMAND_APPLICATION_CHANGE:
+      return same_application(a, b);
+    case COMMAND_CREDENTIAL_CREATE:
+    case COMMAND_CREDENTIAL_ROTATE:
+    case COMMAND_CREDENTIAL_REVOKE:
+      return same_credential(a, b);
     default:
       return false;
   }
@@ -133,6 +169,11 @@ bool request_has_identity(const struct request *request) {
     case COMMAND_QUEUE_CHANGE:
     case COMMAND_QUEUE_PAUSE:
     case COMMAND_QUEUE_RESUME:
+    case COMMAND_QUEUE_CREATE:
+    case COMMAND_APPLICATION_CHANGE:
+    case COMMAND_CREDENTIAL_CREATE:
+    case COMMAND_CREDENTIAL_ROTATE:
+    case COMMAND_CREDENTIAL_REVOKE:
       return true;
     default:
       return false;
@@ -143,7 +184,13 @@ bool request_is_the_same(const struct request *a, const struct request *b) {
   if (a->kind != b->kind || a->key != b->key) return false;
   switch (a->kind) {
     case COMMAND_SUBMIT:
+    case COMMAND_QUEUE_CREATE:
+    case COMMAND_CREDENTIAL_CREATE:
       return true;
+    case COMMAND_APPLICATION_CHANGE:
+    case COMMAND_CREDENTIAL_ROTATE:
+    case COMMAND_CREDENTIAL_REVOKE:
+      return a->administered.object == b->administered.object;
     case COMMAND_START:
     case COMMAND_FINISH:
     case COMMAND_RELEASE:

@@ -12,9 +12,13 @@
 
 /* The small world of every run. */
 enum {
-  queues_max = 3,
+  queues_first = 3, /* there from the beginning */
+  queues_max = 5,
+  queue_masks = 1 << queues_max,
+  narrow_queue = 2, /* the one queue that the narrow credential reaches */
   applications_max = 2,
   principals_max = 3,
+  credentials_max = 8,
   handlers_offered_max = 3,
   instances_max = 8,
   texts_max = 8,
@@ -22,11 +26,11 @@ enum {
   business_keys_max = 4,    /* likewise */
 };
 
-/* Who asks: the credentials of the world. The narrow one reaches the last queue alone and shares the first's application. */
+/* Who asks: the credentials of the world. The narrow one reaches one queue alone and shares the first's application. */
 enum { WHO_FIRST = 0, WHO_OTHER, WHO_NARROW };
 
 static inline unsigned who_application(unsigned who) { return who == WHO_OTHER ? 1 : 0; }
-static inline bool who_reaches(unsigned who, unsigned queue) { return who != WHO_NARROW || queue == queues_max - 1; }
+static inline bool who_reaches(unsigned who, unsigned queue) { return who != WHO_NARROW || queue == narrow_queue; }
 
 enum { LIMIT_UNFINISHED = 0, LIMIT_RUNNING, LIMIT_KEY, LIMIT_RATE_TASKS, LIMIT_RATE_PER_MS, LIMIT_RATE_BURST, LIMIT_LEASE_MS };
 enum { limits_max = 7 };
@@ -42,6 +46,15 @@ struct asked {
   struct id target, after; /* audit: whose records; zero: all, and from the newest or oldest on */
   uint64_t before_seq;     /* audit: where it goes on; 0: from the newest on */
   uint32_t limit;
+};
+
+/* What is done to an application or a credential. */
+struct administered {
+  uint8_t object; /* its number; a new credential: of its application */
+  bool disabled;  /* application.change */
+  bool narrow;    /* credential.create: it reaches narrow_queue alone */
+  uint64_t token; /* credential.create, .rotate: the number of the new token */
+  int64_t expires_at;
 };
 
 struct request {
@@ -63,7 +76,10 @@ struct request {
   uint64_t session;
   uint8_t instance, queue_mask, handler_mask; /* hello */
   uint32_t capacity, lease_ms;                /* hello; 0: the queue's */
-  struct asked asked;                         /* lists */
+  union {
+    struct asked asked;               /* lists */
+    struct administered administered; /* applications, credentials */
+  };
 };
 
 /* The texts by number. */
@@ -72,9 +88,16 @@ struct bytes text_result(unsigned number); /* of a success or a review */
 struct bytes text_details(unsigned number);
 struct bytes text_reason(unsigned number);
 struct bytes text_evidence(unsigned number);
+struct bytes text_name(void); /* of queues, applications, credentials */
 struct bytes text_handler(unsigned number);
 struct bytes text_concurrency_key(unsigned number); /* 0: absent */
 struct bytes text_business_key(unsigned number);    /* likewise */
+
+/* A bearer token, NUL-terminated. */
+struct token_text {
+  char text[40];
+};
+struct token_text text_token(uint64_t number);
 
 struct id instance_id_of(unsigned instance);
 struct id message_id_of(uint64_t key);

@@ -4,6 +4,7 @@
 #ifndef ORBIT_TESTS_SIM_SIM_H
 #define ORBIT_TESTS_SIM_SIM_H
 
+#include "codec/digest.h"
 #include "codec/json.h"
 #include "engine/clock.h"
 #include "engine/engine.h"
@@ -33,6 +34,7 @@
   STEP(CAPACITY, 60)  \
   STEP(DRAIN, 20)     \
   STEP(QUEUE, 140)    \
+  STEP(ADMIN, 60)     \
   STEP(LOSE, 120)     \
   STEP(DUPLICATE, 60) \
   STEP(CRASH, 6)      \
@@ -88,10 +90,16 @@ const char *step_kind_text(enum step_kind kind);
 
 enum { pending_max = 64, sent_max = 64, workers_max = 6, hands_max = 12, batch_max = 4, browsers_max = 4 };
 
+/* What a command points at that is its own. */
+struct pending_texts {
+  uint8_t token_hash[token_hash_bytes];
+};
+
 /* A request on its way: in the mailbox, or on the network. */
 struct pending {
   struct request request;
   struct ticket ticket;
+  struct pending_texts texts;
   uint8_t browser;     /* who reads this page, from 1 on; 0: nobody goes on from it */
   uint32_t item_count; /* a batch: its submissions; 0: no batch */
   struct request item_requests[batch_max];
@@ -134,7 +142,8 @@ struct sim {
   struct session_gauge gauge;
   struct id namespace_id;
   struct codec codec;
-  struct id queue_lists[8][queues_max]; /* by mask, for worker.hello */
+  struct id queue_lists[queue_masks][queues_max]; /* by mask, for worker.hello */
+  uint32_t queues_listed;
   struct handler_offer handler_lists[8][handlers_offered_max];
   uint64_t seed, dice; /* dice: of the step that is being made */
   int64_t wall_us, monotonic_us, now_us, next_us;
@@ -164,6 +173,8 @@ void sim_close(struct sim *sim);
 static inline bool sim_is_well(const struct sim *sim) { return model_is_well(&sim->model); }
 uint64_t sim_roll(struct sim *sim, uint64_t sides);
 bool sim_chance(struct sim *sim, unsigned of_hundred);
+/* The mask of all queues that are there. */
+static inline uint8_t sim_all_queues(const struct sim *sim) { return (uint8_t)((1U << sim->model.queue_count) - 1); }
 /* Time passes on both clocks. */
 void sim_pass_us(struct sim *sim, int64_t us);
 /* Time passes up to this time of Orbit's clock. */
@@ -192,8 +203,8 @@ void sim_compare_all(struct sim *sim);
 
 void sim_make_lists(struct sim *sim);
 struct principal sim_principal(const struct sim *sim, unsigned who);
-/* The command that the product is given. */
-void sim_command(const struct sim *sim, const struct request *request, struct command *command);
+/* The command that the product is given; texts hold what it points at beside the texts of the world. */
+void sim_command(const struct sim *sim, const struct request *request, struct pending_texts *texts, struct command *command);
 
 /* ---- codec.c ---- */
 
@@ -223,6 +234,14 @@ void sim_compare_page(struct sim *sim, const struct request *request, struct ans
 void sim_turn_page(struct sim *sim, const struct pending *pending);
 /* A page of some list is asked for. */
 void step_browse(struct sim *sim);
+
+/* ---- admin.c ---- */
+
+/* The model has a place for what the request would make. */
+bool sim_has_place(struct sim *sim, const struct request *request);
+/* Every token lets in whom it should. */
+void sim_compare_tokens(struct sim *sim);
+void step_admin(struct sim *sim);
 
 /* ---- producers.c, workers.c, faults.c: the steps ---- */
 

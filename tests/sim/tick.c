@@ -16,7 +16,7 @@ struct pending *sim_ask(struct sim *sim, const struct request *request) {
   pending->item_count = 0;
   pending->browser = 0;
   memset(&pending->ticket, 0, sizeof pending->ticket);
-  sim_command(sim, request, &pending->ticket.command);
+  sim_command(sim, request, &pending->texts, &pending->ticket.command);
   sim_check_codec(sim, request, &pending->ticket.command);
   sim->counts.commands++;
   return pending;
@@ -74,16 +74,24 @@ static void compare_touched(struct sim *sim) {
 
 static void compare_objects(struct sim *sim) {
   struct model *model = &sim->model;
-  for (unsigned i = 0; i < queues_max && sim_is_well(sim); i++) {
+  for (unsigned i = 0; i < model->queue_count && sim_is_well(sim); i++) {
     const struct queue *queue = state_queue(sim->engine->state, &model->queues[i].id);
     if (queue == NULL) model_complain(model, "a queue is not there");
     else sim_compare_queue(sim, &model->queues[i], queue, true);
   }
   for (unsigned i = 0; i < applications_max && sim_is_well(sim); i++) {
-    const struct application *application = state_application(sim->engine->state, &model->application_ids[i]);
-    if (application == NULL || application->unfinished != model->application_unfinished[i])
-      model_complain(model, "an application's count of unfinished tasks is not %llu",
-                     (unsigned long long)model->application_unfinished[i]);
+    const struct model_application *want = &model->applications[i];
+    const struct application *have = state_application(sim->engine->state, &want->id);
+    if (have == NULL || have->unfinished != want->unfinished || have->revision != want->revision ||
+        have->disabled != want->disabled || have->max_unfinished != want->max_unfinished)
+      model_complain(model, "application %s is not as it should be", id_text(&want->id).text);
+  }
+  for (unsigned i = 0; i < model->credential_count && sim_is_well(sim); i++) {
+    const struct model_credential *want = &model->credentials[i];
+    const struct credential *have = state_credential(sim->engine->state, &want->id);
+    if (have == NULL || have->revision != want->revision || have->revoked != want->revoked ||
+        have->expires_at != want->expires_at || (have->queue_ids != NULL) != want->narrow)
+      model_complain(model, "credential %s is not as it should be", id_text(&want->id).text);
   }
 }
 
@@ -173,7 +181,10 @@ void sim_tick(struct sim *sim) {
   sim->pending_count = 0;
   compare_touched(sim);
   judge_next(sim);
+  if (sim->model.queue_count != sim->queues_listed) sim_make_lists(sim);
+  if (sim->model.tokens_changed) sim_compare_tokens(sim);
   if (++sim->ticks_since_check < ticks_between_checks) return;
   sim->ticks_since_check = 0;
+  sim_compare_tokens(sim);
   sim_compare_all(sim);
 }

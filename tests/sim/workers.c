@@ -56,8 +56,8 @@ static void say_hello(struct sim *sim, struct worker_here *worker) {
   struct request request = {.kind = COMMAND_HELLO, .who = worker->who, .instance = worker->instance};
   request.session = ++sim->sessions;
   request.key = sim_new_key(sim);
-  request.queue_mask = sim_chance(sim, 70) ? 7 : (uint8_t)(1 + sim_roll(sim, 7));
-  if (worker->who == WHO_NARROW && sim_chance(sim, 90)) request.queue_mask = 4;
+  request.queue_mask = sim_chance(sim, 70) ? sim_all_queues(sim) : (uint8_t)(1 + sim_roll(sim, sim_all_queues(sim)));
+  if (worker->who == WHO_NARROW && sim_chance(sim, 90)) request.queue_mask = 1 << narrow_queue;
   request.handler_mask = sim_chance(sim, 70) ? 7 : (uint8_t)(1 + sim_roll(sim, 7));
   request.capacity = 1 + (uint32_t)sim_roll(sim, 6);
   if (sim_chance(sim, 30)) request.lease_ms = 5000 + (uint32_t)sim_roll(sim, 10000);
