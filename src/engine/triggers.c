@@ -89,7 +89,6 @@ void triggers_fire(struct engine *engine) {
     struct event event;
     struct event_schedule_changed config;
     struct schedule_times times;
-    if (engine->disk_full) engine->starved = true; /* a new task needs room in the log: looked at again soon */
     if (engine->disk_full || atomic_load(&engine->draining) || commit_is_full(engine)) return;
     if (take_config(engine, schedule, &event, &config, &times) != STATUS_OK) {
       state_schedule_put_off(engine->state, number, engine->now_us + schedule_retry_us);
@@ -100,5 +99,7 @@ void triggers_fire(struct engine *engine) {
 }
 
 int64_t triggers_next(const struct engine *engine) {
-  return atomic_load(&engine->draining) ? INT64_MAX : state_schedule_next(engine->state);
+  if (atomic_load(&engine->draining)) return INT64_MAX;
+  int64_t next = state_schedule_next(engine->state), again = engine->now_us + disk_full_again_us;
+  return engine->disk_full && next < again ? again : next; /* a new task needs room in the log */
 }

@@ -158,10 +158,46 @@ static void the_reserve_ends_too(void **context) {
   free(big);
 }
 
+/* The time of a schedule has come and must wait for room: leases end in their own time all the same, and not when it is looked
+ * at again. */
+static void a_schedule_that_waits_for_room_delays_nothing(void **context) {
+  (void)context;
+  struct world *world = malloc(sizeof *world);
+  char *big = big_text();
+  world_open(world);
+  struct task running = world_submitted(world, "running");
+  struct push push = *world_assigned(world, 1);
+  world_start(world, &push);
+  struct command create = world_schedule(world, COMMAND_SCHEDULE_CREATE, NULL);
+  create.as.schedule.interval_ms = push.task.attempt.lease_ms - 500;
+  struct schedule schedule = world_scheduled(world, &create);
+  no_more_room(world);
+  (void)fill_up(world, big);
+  int64_t lease_until = state_task(world->engine->state, &running.id)->attempt.live_until;
+  int64_t due = world_get_schedule(world, &schedule.id).next_at;
+  world->now_us = due;
+  assert_true(lease_until > due && lease_until < due + disk_full_again_us);
+  assert_false(world_tick_once(world)); /* no spinning */
+  assert_int_equal(world->next_us, lease_until);
+  assert_int_equal(world_get_schedule(world, &schedule.id).next_at, due);
+  world->now_us = lease_until;
+  world_tick(world);
+  assert_int_equal(world_task(world, &running.id).state, TASK_NEEDS_REVIEW);
+  assert_int_equal(world->next_us, lease_until + disk_full_again_us);
+  file_size_limit(RLIM_INFINITY);
+  world_tick(world);
+  assert_true(world_get_schedule(world, &schedule.id).next_at > due);
+  world_check(world);
+  world_close(world);
+  free(world);
+  free(big);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(running_work_ends_out_of_the_reserve),
       cmocka_unit_test(the_reserve_ends_too),
+      cmocka_unit_test(a_schedule_that_waits_for_room_delays_nothing),
   };
   (void)signal(SIGXFSZ, SIG_IGN);
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -35,6 +35,7 @@ void sim_compare_tokens(struct sim *sim) {
 bool sim_has_place(struct sim *sim, const struct request *request) {
   struct model *model = &sim->model;
   uint32_t place = request->kind == COMMAND_QUEUE_CREATE        ? queues_max - model->queue_count
+                   : request->kind == COMMAND_SCHEDULE_CREATE   ? schedules_max - model->schedule_count
                    : request->kind == COMMAND_CREDENTIAL_CREATE ? credentials_max - model->credential_count
                                                                 : pending_max + 1;
   if (model_receipt_find(model, request) != NULL) return true;

@@ -21,10 +21,9 @@ static struct id identity(const struct sim *sim, const struct request *request, 
 
 /* ---- submissions ---- */
 
-static void make_submit(const struct sim *sim, const struct request *request, struct command *command) {
-  static const struct id none;
-  command->as.submit = (struct submit_command){
-      .queue_id = sim->model.queues[request->queue].id,
+/* What a task shall be, whoever makes it and when. */
+static struct submit_command task_of(const struct request *request) {
+  return (struct submit_command){
       .handler = text_handler(request->handler),
       .handler_version = bytes_text("v1"),
       .payload_version = bytes_text("p1"),
@@ -32,8 +31,6 @@ static void make_submit(const struct sim *sim, const struct request *request, st
       .business_key = text_business_key(request->business_key),
       .concurrency_key = text_concurrency_key(request->concurrency_key),
       .task_timeout_ms = request->task_timeout_ms,
-      .available_at = request->available_at,
-      .start_deadline_at = request->start_deadline_at,
       .recovery_safety = request->idempotent ? RECOVERY_IDEMPOTENT : RECOVERY_RECONCILE_ONLY,
       .max_attempts = request->max_attempts,
       .initial_delay_ms = request->initial_delay_ms,
@@ -41,7 +38,16 @@ static void make_submit(const struct sim *sim, const struct request *request, st
       .attempt_timeout_ms = request->attempt_timeout_ms,
       .priority = request->priority,
   };
-  command->operation.digest = submit_digest(&command->as.submit, &sim->codec.payloads[request->text % texts_max]);
+}
+
+static void make_submit(const struct sim *sim, const struct request *request, struct command *command) {
+  static const struct id none;
+  struct submit_command *submit = &command->as.submit;
+  *submit = task_of(request);
+  submit->queue_id = sim->model.queues[request->queue].id;
+  submit->available_at = request->available_at;
+  submit->start_deadline_at = request->start_deadline_at;
+  command->operation.digest = submit_digest(submit, &sim->codec.payloads[request->text % texts_max]);
   command->operation.identity = identity(sim, request, &none);
 }
 
@@ -211,6 +217,43 @@ static void make_credential(const struct sim *sim, const struct request *request
   command->operation.identity = identity(sim, request, &credential->id);
 }
 
+static void make_schedule(const struct sim *sim, const struct request *request, struct command *command) {
+  const struct planned *plan = &request->planned;
+  struct schedule_command *schedule = &command->as.schedule;
+  bool create = request->kind == COMMAND_SCHEDULE_CREATE;
+  *schedule = (struct schedule_command){.expected_revision = request->expected_revision, .given = request->given};
+  if (!create) schedule->id = sim->model.schedules[request->schedule - 1].id;
+  if (create || request->kind == COMMAND_SCHEDULE_CHANGE) {
+    if (create) schedule->name = text_name();
+    if (create) schedule->queue_id = sim->model.queues[request->queue].id;
+    if (create) schedule->kind = plan->by_clock ? SCHEDULE_CRON : SCHEDULE_INTERVAL;
+    if (plan->by_clock) schedule->cron = text_cron(plan->shape);
+    if (plan->by_clock) schedule->timezone = bytes_text("UTC");
+    else schedule->interval_ms = plan->interval_ms;
+    schedule->start_at = plan->start_at;
+    schedule->end_at = plan->end_at;
+    schedule->overlap = plan->overlap;
+    schedule->missed = plan->missed;
+    schedule->catch_up_limit = plan->catch_up_limit;
+    schedule->paused = plan->paused;
+    schedule->template = task_of(request);
+    schedule->template_digest = submit_digest(&schedule->template, &sim->codec.payloads[request->text % texts_max]);
+  } else {
+    schedule->reason = text_reason(request->text);
+  }
+  command->operation.digest = schedule_digest(request->kind, schedule);
+  command->operation.identity = identity(sim, request, &schedule->id);
+}
+
+static void make_preview(const struct request *request, struct command *command) {
+  const struct planned *plan = &request->planned;
+  command->as.preview = (struct preview_command){
+      .kind = plan->by_clock ? SCHEDULE_CRON : SCHEDULE_INTERVAL, .after = plan->start_at, .count = request->capacity};
+  if (plan->by_clock) command->as.preview.cron = text_cron(plan->shape);
+  if (plan->by_clock) command->as.preview.timezone = bytes_text("UTC");
+  else command->as.preview.interval_ms = plan->interval_ms;
+}
+
 static void make_list(const struct sim *sim, const struct request *request, struct command *command) {
   const struct asked *asked = &request->asked;
   static const struct id any;
@@ -260,6 +303,19 @@ void sim_command(const struct sim *sim, const struct request *request, struct pe
       break;
     case COMMAND_GET_QUEUE:
       command->as.object_id = sim->model.queues[request->queue].id;
+      break;
+    case COMMAND_SCHEDULE_CREATE:
+    case COMMAND_SCHEDULE_CHANGE:
+    case COMMAND_SCHEDULE_PAUSE:
+    case COMMAND_SCHEDULE_RESUME:
+    case COMMAND_SCHEDULE_DELETE:
+      make_schedule(sim, request, command);
+      break;
+    case COMMAND_GET_SCHEDULE:
+      command->as.object_id = sim->model.schedules[request->schedule - 1].id;
+      break;
+    case COMMAND_PREVIEW_TIMES:
+      make_preview(request, command);
       break;
     case COMMAND_LIST_TASKS:
     case COMMAND_LIST_OBJECTS:

@@ -63,6 +63,7 @@ void sim_compare_task(struct sim *sim, const struct model_task *want, const stru
       {"recovery_safety", safeties[want->idempotent], have->recovery_safety},
       {"priority", want->priority, have->priority},
       {"retried", want->retried, have->retried},
+      {"scheduled", want->schedule != 0, have->scheduled},
       {"is_retry", !id_is_zero(&want->retry_of), have->is_retry},
       {"whether it has a result", want->has_result, have->result_seq != 0},
       {"whether it has an error", want->has_error, have->error_seq != 0},
@@ -190,7 +191,8 @@ void sim_free_answer(struct pending *pending) {
   struct answer *answer = &pending->ticket.answer;
   if (answer->status != STATUS_OK) return;
   if (kind == COMMAND_HELLO) free(answer->as.welcome.held);
-  if (kind != COMMAND_LIST_TASKS && kind != COMMAND_LIST_OBJECTS && kind != COMMAND_LIST_AUDIT) return;
+  if (kind != COMMAND_LIST_TASKS && kind != COMMAND_LIST_OBJECTS && kind != COMMAND_LIST_AUDIT && kind != COMMAND_PREVIEW_TIMES)
+    return;
   free(answer->as.list.of.rows);
   free(answer->as.list.oldest_waiting_at);
 }
@@ -215,6 +217,15 @@ void sim_compare_answer(struct sim *sim, const struct request *request, const st
       break;
     case COMMAND_HELLO:
       if (answer->status == STATUS_OK) compare_welcome(sim, expected, answer);
+      break;
+    case COMMAND_SCHEDULE_CREATE:
+    case COMMAND_SCHEDULE_CHANGE:
+    case COMMAND_SCHEDULE_PAUSE:
+    case COMMAND_SCHEDULE_RESUME:
+    case COMMAND_SCHEDULE_DELETE:
+    case COMMAND_GET_SCHEDULE:
+    case COMMAND_PREVIEW_TIMES:
+      if (answer->status == STATUS_OK) sim_compare_schedule_answer(sim, request, expected, answer);
       break;
     case COMMAND_LIST_TASKS:
     case COMMAND_LIST_OBJECTS:

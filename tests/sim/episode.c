@@ -38,16 +38,17 @@ static void step_tick(struct sim *sim) {
 
 typedef void make_step(struct sim *sim);
 static make_step *const makers[STEP_COUNT] = {
-    [STEP_TICK] = step_tick,         [STEP_WAIT] = step_wait,         [STEP_EDGE] = step_edge,
-    [STEP_SUBMIT] = step_submit,     [STEP_BATCH] = step_batch,       [STEP_WORK] = step_work,
-    [STEP_LATE] = step_late,         [STEP_RENEW] = step_renew,       [STEP_CANCEL] = step_cancel,
-    [STEP_REVIEW] = step_review,     [STEP_RETRY] = step_retry,       [STEP_RACE] = step_race,
-    [STEP_REPEAT] = step_repeat,     [STEP_CONFLICT] = step_conflict, [STEP_READ] = step_read,
-    [STEP_BROWSE] = step_browse,     [STEP_CONNECT] = step_connect,   [STEP_LEAVE] = step_leave,
-    [STEP_CAPACITY] = step_capacity, [STEP_DRAIN] = step_drain,       [STEP_QUEUE] = step_queue,
-    [STEP_ADMIN] = step_admin,       [STEP_LOSE] = step_lose,         [STEP_DUPLICATE] = step_duplicate,
-    [STEP_CRASH] = step_crash,       [STEP_STOP] = step_stop,         [STEP_BREAK] = step_break,
-    [STEP_DISK] = step_disk,         [STEP_SLOW] = step_slow,         [STEP_CLOCK] = step_clock,
+    [STEP_TICK] = step_tick,           [STEP_WAIT] = step_wait,         [STEP_EDGE] = step_edge,
+    [STEP_SUBMIT] = step_submit,       [STEP_BATCH] = step_batch,       [STEP_WORK] = step_work,
+    [STEP_LATE] = step_late,           [STEP_RENEW] = step_renew,       [STEP_CANCEL] = step_cancel,
+    [STEP_REVIEW] = step_review,       [STEP_RETRY] = step_retry,       [STEP_RACE] = step_race,
+    [STEP_REPEAT] = step_repeat,       [STEP_CONFLICT] = step_conflict, [STEP_READ] = step_read,
+    [STEP_BROWSE] = step_browse,       [STEP_CONNECT] = step_connect,   [STEP_LEAVE] = step_leave,
+    [STEP_CAPACITY] = step_capacity,   [STEP_DRAIN] = step_drain,       [STEP_QUEUE] = step_queue,
+    [STEP_ADMIN] = step_admin,         [STEP_SCHEDULE] = step_schedule, [STEP_LOSE] = step_lose,
+    [STEP_DUPLICATE] = step_duplicate, [STEP_CRASH] = step_crash,       [STEP_STOP] = step_stop,
+    [STEP_BREAK] = step_break,         [STEP_DISK] = step_disk,         [STEP_SLOW] = step_slow,
+    [STEP_CLOCK] = step_clock,
 };
 
 /* ---- the end ---- */
@@ -121,6 +122,7 @@ void sim_drain(struct sim *sim) {
   sim->lose_next = false;
   sim_tick(sim);
   if (!sim_is_well(sim)) return;
+  sim_delete_schedules(sim);
   open_queues(sim);
   bring_worker(sim);
   for (unsigned round = 0; sim_is_well(sim) && (round == 0 || sim->model.unfinished_count != 0); round++) {

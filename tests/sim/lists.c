@@ -95,6 +95,20 @@ static void compare_applications(struct page *page) {
   end_page(page, list->count != 0 ? &list->of.applications[list->count - 1].id : NULL);
 }
 
+static void compare_schedules(struct page *page) {
+  const struct model *model = &page->sim->model;
+  const struct answer_list *list = page->list;
+  for (unsigned i = 0; i < model->schedule_count && sim_is_well(page->sim); i++) {
+    const struct model_schedule *schedule = &model->schedules[i];
+    if (schedule->deleted || !who_reaches(page->request->who, schedule->queue) ||
+        id_compare(&schedule->id, &page->request->asked.after) <= 0)
+      continue;
+    if (!next_row(page, &schedule->id)) break;
+    sim_compare_schedule(page->sim, schedule, &list->of.schedules[page->row++]);
+  }
+  end_page(page, list->count != 0 ? &list->of.schedules[list->count - 1].id : NULL);
+}
+
 static void compare_audit(struct page *page) {
   struct model *model = &page->sim->model;
   const struct asked *asked = &page->request->asked;
@@ -115,6 +129,7 @@ void sim_compare_page(struct sim *sim, const struct request *request, struct ans
   if (request->kind == COMMAND_LIST_TASKS) compare_tasks(&page);
   else if (request->kind == COMMAND_LIST_AUDIT) compare_audit(&page);
   else if (request->asked.list == LIST_QUEUES) compare_queues(&page);
+  else if (request->asked.list == LIST_SCHEDULES) compare_schedules(&page);
   else compare_applications(&page);
 }
 
@@ -145,7 +160,7 @@ static struct request some_list(struct sim *sim) {
   *asked = (struct asked){.queue = asked_any, .handler = asked_any, .limit = 1 + (uint32_t)sim_roll(sim, 20)};
   if (luck < 15) {
     request.kind = COMMAND_LIST_OBJECTS;
-    asked->list = luck < 10 ? LIST_QUEUES : LIST_APPLICATIONS;
+    asked->list = luck < 5 ? LIST_QUEUES : luck < 10 ? LIST_SCHEDULES : LIST_APPLICATIONS;
     asked->limit = 1 + (uint32_t)sim_roll(sim, 3);
   } else if (luck < 25) {
     request.kind = COMMAND_LIST_AUDIT;

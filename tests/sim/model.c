@@ -99,6 +99,10 @@ void model_move(struct model *model, struct model_task *task, enum task_state st
   if (!model_is_over(state)) return;
   task->completed_at = model->now_us;
   model->applications[task->application].unfinished--;
+  if (task->schedule != 0) {
+    struct model_schedule *schedule = &model->schedules[task->schedule - 1];
+    if (--schedule->unfinished == 0) schedule->free_at = model->now_us;
+  }
   uint32_t place = model->unfinished_at[task->number], last = model->unfinished[--model->unfinished_count];
   model->unfinished[place] = last;
   model->unfinished_at[last] = place;
@@ -210,6 +214,7 @@ void model_restart(struct model *model, const struct event *started) {
   memset(model->sessions, 0, sizeof model->sessions);
   model->draining = false;
   model->tokens_changed = true;
+  model->up_since = model->now_us;
   for (uint32_t i = 0; i < model->unfinished_count; i++) {
     struct model_task *task = &model->tasks[model->unfinished[i]];
     if (!model_is_held(task->state)) continue;
@@ -248,10 +253,8 @@ static void read_queue(struct model *model, const struct request *request, struc
 }
 
 static bool needs_room(enum command_kind kind) {
-  return kind == COMMAND_START || kind == COMMAND_FINISH || kind == COMMAND_RELEASE || kind == COMMAND_CANCEL ||
-         kind == COMMAND_REVIEW || kind == COMMAND_RETRY || kind == COMMAND_QUEUE_CHANGE || kind == COMMAND_QUEUE_PAUSE ||
-         kind == COMMAND_QUEUE_RESUME || kind == COMMAND_QUEUE_CREATE || kind == COMMAND_APPLICATION_CHANGE ||
-         kind == COMMAND_CREDENTIAL_CREATE || kind == COMMAND_CREDENTIAL_ROTATE || kind == COMMAND_CREDENTIAL_REVOKE;
+  bool worker = kind == COMMAND_START || kind == COMMAND_FINISH || kind == COMMAND_RELEASE;
+  return worker || (kind >= COMMAND_CANCEL && kind <= COMMAND_SCHEDULE_DELETE);
 }
 
 typedef void judge(struct model *model, const struct request *request, struct expected *expected);
@@ -259,6 +262,13 @@ static judge *const judges[COMMAND_KIND_COUNT] = {
     [COMMAND_SUBMIT] = model_submit,
     [COMMAND_GET_TASK] = read_task,
     [COMMAND_GET_QUEUE] = read_queue,
+    [COMMAND_SCHEDULE_CREATE] = model_schedule_request,
+    [COMMAND_SCHEDULE_CHANGE] = model_schedule_request,
+    [COMMAND_SCHEDULE_PAUSE] = model_schedule_request,
+    [COMMAND_SCHEDULE_RESUME] = model_schedule_request,
+    [COMMAND_SCHEDULE_DELETE] = model_schedule_request,
+    [COMMAND_GET_SCHEDULE] = model_schedule_read,
+    [COMMAND_PREVIEW_TIMES] = model_schedule_read,
     [COMMAND_LIST_TASKS] = model_list,
     [COMMAND_LIST_OBJECTS] = model_list,
     [COMMAND_LIST_AUDIT] = model_list,

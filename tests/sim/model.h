@@ -26,7 +26,8 @@ enum mistake {
 
 struct model_task {
   struct id id;
-  uint32_t number; /* its place in the model */
+  uint32_t number;  /* its place in the model */
+  uint8_t schedule; /* its number + 1; 0: none */
   uint8_t queue, handler, concurrency_key, business_key, priority, application, text;
   bool idempotent;
   uint32_t max_attempts, initial_delay_ms, max_delay_ms, attempt_timeout_ms;
@@ -95,6 +96,18 @@ struct model_credential {
   int64_t expires_at;
 };
 
+struct model_schedule {
+  struct id id;
+  uint8_t queue, application;
+  struct planned plan;
+  struct request template; /* what its tasks are */
+  bool paused, deleted;
+  uint64_t revision, last_seq, config_seq;
+  int64_t anchor_at, next_at, free_at; /* as the product's (core/model.h) */
+  uint32_t unfinished;
+  uint32_t decided; /* in this tick */
+};
+
 struct model_session {
   uint64_t session; /* 0: none */
   uint8_t who, instance, queue_mask, handler_mask;
@@ -129,7 +142,8 @@ struct expected {
   struct id audit_id;
   struct model_queue queue;
   struct model_object object;
-  uint32_t held_count; /* hello */
+  const struct model_schedule *schedule; /* as it lives; NULL: none */
+  uint32_t held_count;                   /* hello */
   uint32_t lease_ms;
 };
 
@@ -153,7 +167,9 @@ struct model {
   struct model_application applications[applications_max];
   struct model_credential credentials[credentials_max]; /* the first are the principals' */
   struct model_queue queues[queues_max];
-  uint32_t queue_count, credential_count;
+  struct model_schedule schedules[schedules_max];
+  uint32_t queue_count, credential_count, schedule_count;
+  int64_t up_since;    /* when the server came up */
   bool tokens_changed; /* which tokens are good */
   uint32_t held[applications_max][instances_max];
   uint32_t key_held[queues_max][concurrency_keys_max];
@@ -197,6 +213,8 @@ void model_tick_begin(struct model *model, int64_t now_us, const struct event *e
                       bool starved);
 /* Reads what Orbit did to tasks whose time had come, and complains of those it forgot. */
 void model_expire(struct model *model);
+/* Reads what became of the times of schedules, and complains of those that were forgotten. */
+void model_triggers(struct model *model);
 /* Reads what the request led to, and says what the answer must be. identity and digest are those that the product was given. */
 void model_take(struct model *model, const struct request *request, const struct operation *operation,
                 struct expected *ret_expected);
@@ -213,6 +231,11 @@ void model_restart(struct model *model, const struct event *started);
 uint64_t model_delay_ms(const struct model_task *task);
 /* available_at of the waiting task of the queue that waits longest; 0: none waits. */
 int64_t model_oldest_waiting(const struct model *model, unsigned queue);
+/* The schedule's first time after this; 0: none. */
+int64_t model_time_after(const struct planned *plan, int64_t anchor_at, int64_t after_us);
+struct model_object model_schedule_object(const struct model_schedule *schedule);
+/* The schedule's next time waits until none of its tasks is unfinished. */
+bool model_schedule_waits(const struct model_schedule *schedule);
 /* When Orbit must act on the task by itself; INT64_MAX: never. */
 int64_t model_due(const struct model_task *task);
 

@@ -278,7 +278,8 @@ static void expire_held(struct model *model, struct model_task *task) {
 }
 
 static bool is_own_act(const struct model *model, const struct event *event) {
-  return id_equal(&event->common.actor, &model->node_id) && event->type != EVENT_task_leased;
+  return id_equal(&event->common.actor, &model->node_id) && event->type != EVENT_task_leased &&
+         event->type != EVENT_task_accepted && event->type != EVENT_schedule_skipped;
 }
 
 void model_expire(struct model *model) {

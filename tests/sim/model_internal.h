@@ -92,6 +92,8 @@ void model_queue_request(struct model *model, const struct request *request, str
 void model_list(struct model *model, const struct request *request, struct expected *expected);
 void model_application_request(struct model *model, const struct request *request, struct expected *expected);
 void model_credential_request(struct model *model, const struct request *request, struct expected *expected);
+void model_schedule_request(struct model *model, const struct request *request, struct expected *expected);
+void model_schedule_read(struct model *model, const struct request *request, struct expected *expected);
 void model_hello(struct model *model, const struct request *request, struct expected *expected);
 void model_session_request(struct model *model, const struct request *request, struct expected *expected);
 /* Reads task.accepted of a new task and adds it. owner: whose quota; retry_of NULL: none. */

@@ -38,10 +38,12 @@ struct model_task *model_accept(struct model *model, const struct request *polic
   want->max_delay_ms = policy->max_delay_ms;
   want->attempt_timeout_ms = policy->attempt_timeout_ms;
   want->retry_of = parent;
+  if (policy->schedule != 0) want->schedule_id = model->schedules[policy->schedule - 1].id;
   if (audit_id != NULL) want->audit_id = *audit_id;
   model_met(model);
   *task = (struct model_task){.id = id,
                               .number = task->number,
+                              .schedule = policy->schedule,
                               .queue = policy->queue,
                               .handler = policy->handler,
                               .concurrency_key = policy->concurrency_key,
@@ -244,6 +246,7 @@ static enum status judge_retry(const struct model *model, const struct model_tas
   bool again = task->retried && model->mistake != MISTAKE_SECOND_SUCCESSOR;
   if (model->disk_full) return STATUS_UNAVAILABLE;
   if (task->state != TASK_FAILED && task->state != TASK_CANCELLED) return STATUS_STATE_CONFLICT;
+  if (task->schedule != 0) return STATUS_STATE_CONFLICT; /* the schedule makes the next one */
   if (task->uncertain || again) return STATUS_STATE_CONFLICT;
   if (request->expected_revision != 0 && request->expected_revision != task->revision) return STATUS_STATE_CONFLICT;
   if (request->task_timeout_ms < task->attempt_timeout_ms) return STATUS_INVALID_ARGUMENT;

@@ -242,6 +242,10 @@ int64_t model_next_us(const struct model *model) {
   bool demand[queues_max][handlers_offered_max];
   int64_t next = INT64_MAX;
   find_demand(model, demand);
+  for (uint32_t i = 0; i < model->schedule_count && !model->disk_full && !model->draining; i++) {
+    const struct model_schedule *schedule = &model->schedules[i];
+    if (schedule->next_at != 0 && !model_schedule_waits(schedule)) next = model_earlier(next, schedule->next_at);
+  }
   for (uint32_t i = 0; i < model->unfinished_count; i++) {
     const struct model_task *task = &model->tasks[model->unfinished[i]];
     next = model_earlier(next, model_due(task));

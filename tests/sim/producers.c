@@ -34,22 +34,26 @@ static void some_times(struct sim *sim, struct request *request) {
   else if (luck < 18 && request->available_at != 0) request->start_deadline_at = request->available_at + off;
 }
 
-static struct request some_submission(struct sim *sim) {
+void some_task_policy(struct sim *sim, struct request *request) {
   static const uint32_t delays[] = {0, 0, 100, 1000, 3000};
+  request->handler = (uint8_t)sim_roll(sim, handlers_offered_max);
+  if (sim_chance(sim, 40)) request->concurrency_key = (uint8_t)(1 + sim_roll(sim, concurrency_keys_max - 1));
+  if (sim_chance(sim, 30)) request->business_key = (uint8_t)(1 + sim_roll(sim, business_keys_max - 1));
+  if (sim_chance(sim, 50)) request->priority = (uint8_t)sim_roll(sim, 10);
+  request->idempotent = sim_chance(sim, 50);
+  request->text = (uint8_t)sim_roll(sim, texts_max);
+  request->max_attempts = 1 + (uint32_t)sim_roll(sim, 4);
+  request->initial_delay_ms = delays[sim_roll(sim, 5)];
+  request->max_delay_ms = request->initial_delay_ms + (uint32_t)sim_roll(sim, 5000);
+  request->task_timeout_ms = some_timeout_ms(sim);
+  request->attempt_timeout_ms = 1 + (uint32_t)sim_roll(sim, request->task_timeout_ms + 1);
+}
+
+static struct request some_submission(struct sim *sim) {
   struct request request = {.kind = COMMAND_SUBMIT, .who = some_who(sim), .key = sim_new_key(sim)};
   request.queue =
       request.who == WHO_NARROW && sim_chance(sim, 80) ? narrow_queue : (uint8_t)sim_roll(sim, sim->model.queue_count);
-  request.handler = (uint8_t)sim_roll(sim, handlers_offered_max);
-  if (sim_chance(sim, 40)) request.concurrency_key = (uint8_t)(1 + sim_roll(sim, concurrency_keys_max - 1));
-  if (sim_chance(sim, 30)) request.business_key = (uint8_t)(1 + sim_roll(sim, business_keys_max - 1));
-  if (sim_chance(sim, 50)) request.priority = (uint8_t)sim_roll(sim, 10);
-  request.idempotent = sim_chance(sim, 50);
-  request.text = (uint8_t)sim_roll(sim, texts_max);
-  request.max_attempts = 1 + (uint32_t)sim_roll(sim, 4);
-  request.initial_delay_ms = delays[sim_roll(sim, 5)];
-  request.max_delay_ms = request.initial_delay_ms + (uint32_t)sim_roll(sim, 5000);
-  request.task_timeout_ms = some_timeout_ms(sim);
-  request.attempt_timeout_ms = 1 + (uint32_t)sim_roll(sim, request.task_timeout_ms + 1);
+  some_task_policy(sim, &request);
   some_times(sim, &request);
   return request;
 }
@@ -197,6 +201,10 @@ void step_conflict(struct sim *sim) {
       request.administered.token = sim_new_key(sim);
       break;
     case COMMAND_CREDENTIAL_REVOKE:
+      break;
+    case COMMAND_SCHEDULE_CHANGE:
+      request.given |= GIVEN_CATCH_UP;
+      request.planned.catch_up_limit++;
       break;
     case COMMAND_CREDENTIAL_CREATE:
       request.administered.narrow = !request.administered.narrow;

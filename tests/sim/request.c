@@ -60,6 +60,12 @@ struct bytes text_business_key(unsigned number) {
   return number == 0 ? (struct bytes){NULL, 0} : one_of(texts, 3, number - 1);
 }
 
+struct bytes text_cron(unsigned shape) {
+  static const char *const texts[cron_shapes_max] = {"* * * * *",  "*/5 * * * *",  "30 * * * *",
+                                                     "15 2 * * *", "0 12 * * MON", "@hourly"};
+  return one_of(texts, cron_shapes_max, shape);
+}
+
 struct token_text text_token(uint64_t number) {
   struct token_text token;
   (void)snprintf(token.text, sizeof token.text, "orbit_simulated_%llu", (unsigned long long)number);
@@ -120,6 +126,29 @@ static bool same_credential(const struct request *a, const struct request *b) {
          a->administered.expires_at == b->administered.expires_at && a->text == b->text;
 }
 
+/* What the tasks of a schedule shall be. */
+static bool same_template(const struct request *a, const struct request *b) {
+  struct request template = *b;
+  template.queue = a->queue;
+  template.available_at = a->available_at;
+  template.start_deadline_at = a->start_deadline_at;
+  return same_submission(a, &template);
+}
+
+static bool same_plan(const struct request *a, const struct request *b) {
+  const struct planned *x = &a->planned, *y = &b->planned;
+  unsigned given = a->kind == COMMAND_SCHEDULE_CREATE ? ~0U : a->given;
+  if (a->given != b->given || a->expected_revision != b->expected_revision || x->by_clock != y->by_clock) return false;
+  if (a->kind == COMMAND_SCHEDULE_CREATE && (a->queue != b->queue || x->paused != y->paused)) return false;
+  return ((given & GIVEN_CRON) == 0 || !x->by_clock || x->shape == y->shape) &&
+         ((given & GIVEN_INTERVAL) == 0 || x->by_clock || x->interval_ms == y->interval_ms) &&
+         ((given & GIVEN_START) == 0 || x->start_at == y->start_at) && ((given & GIVEN_END) == 0 || x->end_at == y->end_at) &&
+         ((given & GIVEN_OVERLAP) == 0 || x->overlap == y->overlap) &&
+         ((given & GIVEN_MISSED) == 0 || x->missed == y->missed) &&
+         ((given & GIVEN_CATCH_UP) == 0 || x->catch_up_limit == y->catch_up_limit) &&
+         ((given & GIVEN_TEMPLATE) == 0 || same_template(a, b));
+}
+
 bool request_means_the_same(const struct request *a, const struct request *b) {
   if (a->kind != b->kind) return false;
   switch (a->kind) {
@@ -146,6 +175,13 @@ bool request_means_the_same(const struct request *a, const struct request *b) {
       return a->queue == b->queue && a->text == b->text;
     case COMMAND_QUEUE_CREATE:
       return same_queue(a, b);
+    case COMMAND_SCHEDULE_CREATE:
+    case COMMAND_SCHEDULE_CHANGE:
+      return a->schedule == b->schedule && same_plan(a, b);
+    case COMMAND_SCHEDULE_PAUSE:
+    case COMMAND_SCHEDULE_RESUME:
+    case COMMAND_SCHEDULE_DELETE:
+      return a->schedule == b->schedule && a->text == b->text && a->expected_revision == b->expected_revision;
     case COMMAND_APPLICATION_CHANGE:
       return same_application(a, b);
     case COMMAND_CREDENTIAL_CREATE:
@@ -158,26 +194,9 @@ bool request_means_the_same(const struct request *a, const struct request *b) {
 }
 
 bool request_has_identity(const struct request *request) {
-  switch (request->kind) {
-    case COMMAND_SUBMIT:
-    case COMMAND_START:
-    case COMMAND_FINISH:
-    case COMMAND_RELEASE:
-    case COMMAND_CANCEL:
-    case COMMAND_REVIEW:
-    case COMMAND_RETRY:
-    case COMMAND_QUEUE_CHANGE:
-    case COMMAND_QUEUE_PAUSE:
-    case COMMAND_QUEUE_RESUME:
-    case COMMAND_QUEUE_CREATE:
-    case COMMAND_APPLICATION_CHANGE:
-    case COMMAND_CREDENTIAL_CREATE:
-    case COMMAND_CREDENTIAL_ROTATE:
-    case COMMAND_CREDENTIAL_REVOKE:
-      return true;
-    default:
-      return false;
-  }
+  enum command_kind kind = request->kind;
+  bool worker = kind == COMMAND_START || kind == COMMAND_FINISH || kind == COMMAND_RELEASE;
+  return worker || kind == COMMAND_SUBMIT || (kind >= COMMAND_CANCEL && kind <= COMMAND_SCHEDULE_DELETE);
 }
 
 bool request_is_the_same(const struct request *a, const struct request *b) {
@@ -186,7 +205,13 @@ bool request_is_the_same(const struct request *a, const struct request *b) {
     case COMMAND_SUBMIT:
     case COMMAND_QUEUE_CREATE:
     case COMMAND_CREDENTIAL_CREATE:
+    case COMMAND_SCHEDULE_CREATE:
       return true;
+    case COMMAND_SCHEDULE_CHANGE:
+    case COMMAND_SCHEDULE_PAUSE:
+    case COMMAND_SCHEDULE_RESUME:
+    case COMMAND_SCHEDULE_DELETE:
+      return a->schedule == b->schedule;
     case COMMAND_APPLICATION_CHANGE:
     case COMMAND_CREDENTIAL_ROTATE:
     case COMMAND_CREDENTIAL_REVOKE:

@@ -19,6 +19,8 @@ enum {
   applications_max = 2,
   principals_max = 3,
   credentials_max = 8,
+  schedules_max = 6,
+  cron_shapes_max = 6,
   handlers_offered_max = 3,
   instances_max = 8,
   texts_max = 8,
@@ -48,6 +50,18 @@ struct asked {
   uint32_t limit;
 };
 
+/* What a schedule shall be, beside what its tasks shall be. */
+struct planned {
+  bool by_clock; /* CRON */
+  uint8_t shape; /* CRON: which expression */
+  uint64_t interval_ms;
+  int64_t start_at, end_at; /* 0: none */
+  enum overlap overlap;
+  enum missed missed;
+  uint32_t catch_up_limit;
+  bool paused;
+};
+
 /* What is done to an application or a credential. */
 struct administered {
   uint8_t object; /* its number; a new credential: of its application */
@@ -60,6 +74,7 @@ struct administered {
 struct request {
   enum command_kind kind;
   uint8_t who;
+  uint8_t schedule; /* its number + 1; a task: of the schedule that makes it; 0: none */
   uint8_t queue, handler;
   uint8_t concurrency_key, business_key, priority; /* keys 0: none */
   bool idempotent, retryable;
@@ -79,6 +94,7 @@ struct request {
   union {
     struct asked asked;               /* lists */
     struct administered administered; /* applications, credentials */
+    struct planned planned;           /* schedules; preview */
   };
 };
 
@@ -92,6 +108,8 @@ struct bytes text_name(void); /* of queues, applications, credentials */
 struct bytes text_handler(unsigned number);
 struct bytes text_concurrency_key(unsigned number); /* 0: absent */
 struct bytes text_business_key(unsigned number);    /* likewise */
+
+struct bytes text_cron(unsigned shape);
 
 /* A bearer token, NUL-terminated. */
 struct token_text {

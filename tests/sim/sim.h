@@ -35,6 +35,7 @@
   STEP(DRAIN, 20)     \
   STEP(QUEUE, 140)    \
   STEP(ADMIN, 60)     \
+  STEP(SCHEDULE, 90)  \
   STEP(LOSE, 120)     \
   STEP(DUPLICATE, 60) \
   STEP(CRASH, 6)      \
@@ -242,6 +243,18 @@ bool sim_has_place(struct sim *sim, const struct request *request);
 /* Every token lets in whom it should. */
 void sim_compare_tokens(struct sim *sim);
 void step_admin(struct sim *sim);
+
+/* ---- schedules.c ---- */
+
+void sim_compare_schedule_answer(struct sim *sim, const struct request *request, const struct expected *expected,
+                                 const struct answer *answer);
+/* As it lives. */
+void sim_compare_schedule(struct sim *sim, const struct model_schedule *want, const struct schedule *have);
+void sim_delete_schedules(struct sim *sim);
+void step_schedule(struct sim *sim);
+
+/* What a submission says of the task, and of its times. */
+void some_task_policy(struct sim *sim, struct request *request);
 
 /* ---- producers.c, workers.c, faults.c: the steps ---- */
 

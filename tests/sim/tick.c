@@ -56,6 +56,7 @@ static void judge_tick(struct sim *sim, bool answered) {
   enum room room = disk_room(sim->disk);
   model_tick_begin(model, sim->now_us, sim->events, sim->event_count, room != ROOM_PLENTY, room == ROOM_NONE);
   model_expire(model);
+  model_triggers(model);
   for (uint32_t i = 0; i < sim->pending_count && sim_is_well(sim); i++) judge_pending(sim, &sim->pending[i], answered);
   if (sim_is_well(sim)) model_dispatch(model);
 }
@@ -85,6 +86,11 @@ static void compare_objects(struct sim *sim) {
     if (have == NULL || have->unfinished != want->unfinished || have->revision != want->revision ||
         have->disabled != want->disabled || have->max_unfinished != want->max_unfinished)
       model_complain(model, "application %s is not as it should be", id_text(&want->id).text);
+  }
+  for (unsigned i = 0; i < model->schedule_count && sim_is_well(sim); i++) {
+    const struct schedule *have = state_schedule(sim->engine->state, &model->schedules[i].id);
+    if (have == NULL) model_complain(model, "a schedule is not there");
+    else sim_compare_schedule(sim, &model->schedules[i], have);
   }
   for (unsigned i = 0; i < model->credential_count && sim_is_well(sim); i++) {
     const struct model_credential *want = &model->credentials[i];
