@@ -83,6 +83,12 @@ struct id id_source_next(struct id_source *source, int64_t now_us) {
   return id;
 }
 
+uint64_t id_ms(const struct id *id) {
+  uint64_t ms = 0;
+  for (unsigned i = 0; i < 6; i++) ms = ms << 8 | id->bytes[i];
+  return ms;
+}
+
 struct id audit_id_make(int64_t time_us, uint64_t seq) {
   struct id id = {{0}};
   put_big_endian(id.bytes, (uint64_t)time_us / 1000, 6);

@@ -36,6 +36,8 @@ struct id_source {
 };
 void id_source_init(struct id_source *source, uint64_t seed);
 struct id id_source_next(struct id_source *source, int64_t now_us);
+/* The milliseconds that an id of a source begins with. */
+uint64_t id_ms(const struct id *id);
 
 /* The id of an audit record or derived audit entry: milliseconds of its commit and its event's sequence number, so that ids
  * rise with the log and the event can be found from the id (schema/log.md "Audit ids"). */

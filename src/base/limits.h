@@ -102,7 +102,7 @@ enum {
   preview_times_max = 100,
   schedule_late_us_max = 60000000, /* a time that is decided later than this was missed */
   schedule_retry_us = 60000000,    /* a schedule whose zone cannot be read is looked at again after this */
-  disk_full_again_us = 1000000,    /* what waits for room in the log is looked at again after this */
+  ids_ahead_ms_max = 60000,        /* of the log's time, at a start: one a start within one millisecond */
   tick_triggers_max = 1024,        /* decided in one commit */
   zone_file_bytes_max = 256 * 1024,
   zone_list_bytes_max = 1024 * 1024,

@@ -9,6 +9,21 @@
 #include "base/time_text.h"
 #include "engine/internal.h"
 
+/* Ids stay above those of the log, whatever the clock says. Those of a server that came up in the last event's millisecond are
+ * ahead of its time: the last operation's own id tells how far. */
+static void ids_begin(struct engine *engine) {
+  struct event last;
+  uint64_t seq = journal_last_seq(engine->journal), ms = (uint64_t)journal_last_time_us(engine->journal) / us_per_ms;
+  if (seq != 0 && history_event(engine->history, engine_source(engine), seq, &last) == STATUS_OK) {
+    uint64_t newest = id_ms(&last.common.operation_id);
+    if (newest > ms && newest - ms <= ids_ahead_ms_max) ms = newest;
+  }
+  journal_reader_release(engine->reader);
+  engine->reader_fresh = false;
+  engine->ids.last_ms = ms;
+  engine->ids.count = UINT16_MAX;
+}
+
 struct engine *engine_new(struct journal *journal, struct state *state, const struct engine_options *options) {
   struct engine *engine = guard_calloc(1, sizeof *engine);
   engine->journal = journal;
@@ -28,9 +43,7 @@ struct engine *engine_new(struct journal *journal, struct state *state, const st
   id_source_init(&engine->ids, options->id_seed ^ (journal_last_seq(journal) * UINT64_C(0x9E3779B97F4A7C15)));
   commit_init(&engine->commit);
   buffer_init(&engine->scratch, SIZE_MAX);
-  /* Ids stay above those of the log, whatever the clock says. */
-  engine->ids.last_ms = (uint64_t)journal_last_time_us(journal) / us_per_ms;
-  engine->ids.count = UINT16_MAX;
+  ids_begin(engine);
   pool_init(&engine->workers, sizeof(struct worker));
   pool_init(&engine->groups, sizeof(struct worker_group));
   (void)pthread_mutex_init(&engine->clock_lock, NULL);

@@ -335,6 +335,22 @@ static void audit_of_administration(void **context) {
   }
 }
 
+/* A clock that stands, or went back: each server comes up in the millisecond of the log's last event. */
+static void ids_rise_over_starts_in_one_millisecond(void **context) {
+  struct world *world = *context;
+  struct id last = {{0}};
+  for (unsigned start = 0; start < 16; start++) {
+    for (unsigned i = 0; i < 3; i++) {
+      char key[16];
+      (void)snprintf(key, sizeof key, "s%u-%u", start, i);
+      struct task task = world_submitted(world, key);
+      assert_true(id_compare(&last, &task.id) < 0);
+      last = task.id;
+    }
+    world_restart(world);
+  }
+}
+
 int main(void) {
 #define ROW(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
   const struct CMUnitTest tests[] = {
@@ -345,6 +361,7 @@ int main(void) {
       ROW(looks_are_bounded),
       ROW(objects_page_oldest_first),
       ROW(audit_of_administration),
+      ROW(ids_rise_over_starts_in_one_millisecond),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

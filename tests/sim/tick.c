@@ -11,6 +11,7 @@ enum { ticks_between_checks = 200 };
 struct pending *sim_ask(struct sim *sim, const struct request *request) {
   if (sim->pending_count == pending_max) sim_tick(sim);
   if (!sim_is_well(sim)) sim->pending_count = 0; /* the run is over: what is asked now is never judged */
+  if (sim->model.queue_count != sim->queues_listed) sim_make_lists(sim);
   struct pending *pending = &sim->pending[sim->pending_count++];
   pending->request = *request;
   pending->item_count = 0;
@@ -187,7 +188,6 @@ void sim_tick(struct sim *sim) {
   sim->pending_count = 0;
   compare_touched(sim);
   judge_next(sim);
-  if (sim->model.queue_count != sim->queues_listed) sim_make_lists(sim);
   if (sim->model.tokens_changed) sim_compare_tokens(sim);
   if (++sim->ticks_since_check < ticks_between_checks) return;
   sim->ticks_since_check = 0;
