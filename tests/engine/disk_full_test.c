@@ -114,20 +114,30 @@ static void the_reserve_ends_too(void **context) {
   struct world *world = malloc(sizeof *world);
   char *big = big_text();
   world_open(world);
-  struct task running = world_submitted(world, "running");
-  struct push push = *world_assigned(world, 1);
-  world_start(world, &push);
+  enum { runners = 8 }; /* of one attempt a bounded number of reports without authority is kept */
+  struct push pushes[runners];
+  (void)world_hello(world, 1, runners);
+  for (unsigned i = 0; i < runners; i++) {
+    char key[8] = {'r', (char)('0' + i), 0};
+    (void)world_submitted(world, key);
+  }
+  for (unsigned i = 0; i < runners; i++) {
+    pushes[i] = *world_take(world, MAIL_ASSIGN, 1);
+    world_start(world, &pushes[i]);
+  }
+  struct push push = pushes[0];
+  struct task running = world_task(world, &push.task_id);
   struct command tired = world_submit(world, "tired");
   tired.as.submit.start_deadline_at = world->now_us + 20000000;
   world_identify(world, &tired, "tired");
   struct task waiting = world_do(world, &tired).as.task;
   no_more_room(world);
   (void)fill_up(world, big);
-  struct push old = push; /* an epoch that never was: each report of it is evidence, of 256 KiB */
-  old.task.epoch = 9;
   unsigned recorded = 0;
   struct answer answer;
   for (;; recorded++) {
+    struct push old = pushes[recorded % runners]; /* an epoch that never was: each report of it is evidence, of 256 KiB */
+    old.task.epoch = 9;
     struct command report = world_finish(world, &old, OUTCOME_FAILED, false);
     report.as.finish.report.error_details = bytes_text(big);
     world_identify(world, &report, "");
