@@ -8,17 +8,6 @@
 
 #include "base/guard.h"
 
-struct bytes bytes_of(const void *data, size_t size) {
-  return (struct bytes){data, size};
-}
-struct bytes bytes_text(const char *text) {
-  return (struct bytes){(const uint8_t *)text, strlen(text)};
-}
-
-bool bytes_equal(struct bytes a, struct bytes b) {
-  return a.size == b.size && (a.size == 0 || memcmp(a.data, b.data, a.size) == 0);
-}
-
 bool bytes_equal_text(struct bytes a, const char *text) { return bytes_equal(a, bytes_text(text)); }
 
 int bytes_compare(struct bytes a, struct bytes b) {
@@ -76,11 +65,11 @@ static bool buffer_grow(struct buffer *buffer, size_t needed) {
   uint8_t *data = realloc(buffer->data, capacity);
   if (data == NULL) return false;
   buffer->data = data;
-  buffer->capacity = capacity;
+  buffer->capacity = capacity < buffer->limit ? capacity : buffer->limit; /* what may be used of it */
   return true;
 }
 
-uint8_t *buffer_reserve(struct buffer *buffer, size_t size) {
+uint8_t *buffer_make_room(struct buffer *buffer, size_t size) {
   if (buffer->failed || size > buffer->limit - buffer->size ||
       (buffer->size + size > buffer->capacity && !buffer_grow(buffer, buffer->size + size))) {
     buffer->failed = true;
@@ -92,22 +81,6 @@ uint8_t *buffer_reserve(struct buffer *buffer, size_t size) {
   }
   return buffer->data + buffer->size;
 }
-
-void buffer_commit(struct buffer *buffer, size_t size) {
-  must(size <= buffer->capacity - buffer->size);
-  buffer->size += size;
-}
-
-void buffer_append(struct buffer *buffer, const void *data, size_t size) {
-  uint8_t *room = buffer_reserve(buffer, size);
-  if (room == NULL || size == 0) return;
-  memcpy(room, data, size);
-  buffer->size += size;
-}
-
-void buffer_append_bytes(struct buffer *buffer, struct bytes bytes) { buffer_append(buffer, bytes.data, bytes.size); }
-void buffer_append_text(struct buffer *buffer, const char *text) { buffer_append(buffer, text, strlen(text)); }
-void buffer_append_char(struct buffer *buffer, char c) { buffer_append(buffer, &c, 1); }
 
 size_t u64_format(uint64_t value, char *out) {
   char digits[20];

@@ -5,6 +5,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
+
+#include "base/guard.h"
 
 /* Bytes that belong to somebody else. data may be NULL only when size is 0. "Absent" is data == NULL. */
 struct bytes {
@@ -12,9 +15,12 @@ struct bytes {
   size_t size;
 };
 
-struct bytes bytes_of(const void *data, size_t size);
-struct bytes bytes_text(const char *text); /* without the NUL */
-bool bytes_equal(struct bytes a, struct bytes b);
+static inline struct bytes bytes_of(const void *data, size_t size) { return (struct bytes){data, size}; }
+/* Without the NUL. */
+static inline struct bytes bytes_text(const char *text) { return bytes_of(text, strlen(text)); }
+static inline bool bytes_equal(struct bytes a, struct bytes b) {
+  return a.size == b.size && (a.size == 0 || memcmp(a.data, b.data, a.size) == 0);
+}
 bool bytes_equal_text(struct bytes a, const char *text);
 int bytes_compare(struct bytes a, struct bytes b); /* memcmp order, shorter first on a tie */
 /* Number of code points in valid UTF-8. */
@@ -38,13 +44,28 @@ struct buffer {
 void buffer_init(struct buffer *buffer, size_t limit); /* allocates nothing */
 void buffer_clear(struct buffer *buffer);              /* frees; usable again with the same limit */
 void buffer_reset(struct buffer *buffer);              /* size 0, keeps memory, clears failed */
+/* buffer_reserve when there is no such room yet. */
+uint8_t *buffer_make_room(struct buffer *buffer, size_t size);
 /* Room for size more bytes: a pointer to write at, or NULL with failed set. Call buffer_commit with what was written. */
-uint8_t *buffer_reserve(struct buffer *buffer, size_t size);
-void buffer_commit(struct buffer *buffer, size_t size);
-void buffer_append(struct buffer *buffer, const void *data, size_t size);
-void buffer_append_bytes(struct buffer *buffer, struct bytes bytes);
-void buffer_append_text(struct buffer *buffer, const char *text);
-void buffer_append_char(struct buffer *buffer, char c);
+static inline uint8_t *buffer_reserve(struct buffer *buffer, size_t size) {
+  bool fits = size <= buffer->capacity - buffer->size && !buffer->failed && buffer->data != NULL;
+  return fits ? buffer->data + buffer->size : buffer_make_room(buffer, size);
+}
+static inline void buffer_commit(struct buffer *buffer, size_t size) {
+  must(size <= buffer->capacity - buffer->size);
+  buffer->size += size;
+}
+static inline void buffer_append(struct buffer *buffer, const void *data, size_t size) {
+  uint8_t *room = buffer_reserve(buffer, size);
+  if (room == NULL || size == 0) return;
+  memcpy(room, data, size);
+  buffer->size += size;
+}
+static inline void buffer_append_bytes(struct buffer *buffer, struct bytes bytes) {
+  buffer_append(buffer, bytes.data, bytes.size);
+}
+static inline void buffer_append_text(struct buffer *buffer, const char *text) { buffer_append(buffer, text, strlen(text)); }
+static inline void buffer_append_char(struct buffer *buffer, char c) { buffer_append(buffer, &c, 1); }
 void buffer_append_u64(struct buffer *buffer, uint64_t value); /* decimal */
 void buffer_append_format(struct buffer *buffer, const char *format, ...) __attribute__((format(printf, 2, 3)));
 struct bytes buffer_bytes(const struct buffer *buffer); /* valid until the next change */

@@ -8,7 +8,6 @@ bool id_is_zero(const struct id *id) {
   return id_equal(id, &zero);
 }
 
-bool id_equal(const struct id *a, const struct id *b) { return memcmp(a->bytes, b->bytes, id_bytes) == 0; }
 int id_compare(const struct id *a, const struct id *b) { return memcmp(a->bytes, b->bytes, id_bytes); }
 
 uint64_t id_hash(const struct id *id) {

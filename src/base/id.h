@@ -14,7 +14,7 @@ struct id {
 };
 
 bool id_is_zero(const struct id *id);
-bool id_equal(const struct id *a, const struct id *b);
+static inline bool id_equal(const struct id *a, const struct id *b) { return memcmp(a->bytes, b->bytes, id_bytes) == 0; }
 int id_compare(const struct id *a, const struct id *b);  /* memcmp order */
 uint64_t id_hash(const struct id *id);                   /* for tables; not for secrets */
 void id_format(const struct id *id, char out[id_chars]); /* no NUL */

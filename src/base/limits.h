@@ -16,7 +16,9 @@ enum {
   http_idle_s_max = 30,
   http_request_ms_max = 30000, /* headers and body together */
   http_threads_max = 64,
-  http_memory_bytes = 32 * 1024,                   /* of a connection: request line, headers, what was read last */
+  http_memory_bytes = 26 * 1024,                   /* of a connection: request line, headers, what was read last */
+  http_held_max = 64,                              /* of a thread: waiting for the engine without being suspended */
+  http_held_ms_max = 10,                           /* and for so long */
   http_kept_bytes_max = 16 * 1024,                 /* a buffer larger than this is not kept for the next request */
   http_waiting_body_bytes_max = 256 * 1024 * 1024, /* bodies of all requests under way together; more is answered 503 */
   http_discard_bytes_max = 4 * 1024 * 1024,        /* read on after a refusal, so that the client can read why; then closed */

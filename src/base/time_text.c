@@ -1,6 +1,8 @@
 /* Owns the text form of times. Calendar arithmetic after H. Hinnant, "chrono-compatible low-level date algorithms". */
 #include "base/time_text.h"
 
+#include <string.h>
+
 #include "base/guard.h"
 
 static int64_t days_from_civil(int64_t year, unsigned month, unsigned day) {
@@ -22,9 +24,15 @@ static void civil_from_days(int64_t days, unsigned *year, unsigned *month, unsig
   *year = (unsigned)(year_of_era + era * 400 + (*month <= 2));
 }
 
-static char *put_digits(char *out, unsigned value, unsigned count) {
-  for (unsigned i = count; i-- > 0; value /= 10) out[i] = (char)('0' + value % 10);
-  return out + count;
+static const char pairs[] =
+    "00010203040506070809101112131415161718192021222324252627282930313233343536373839404142434445464748495051525354555657585960"
+    "61626364656667686970717273747576777879808182838485868788899091929394959697989"
+    "9";
+
+/* Below 100. */
+static char *put_pair(char *out, unsigned value) {
+  memcpy(out, pairs + 2 * value, 2);
+  return out + 2;
 }
 
 bool time_has_text(int64_t time_us) { return time_us >= time_us_min && time_us < time_us_max; }
@@ -40,20 +48,20 @@ size_t time_format(int64_t time_us, char out[time_chars_max]) {
   int64_t seconds = time_us / 1000000;
   civil_from_days(seconds / 86400, &year, &month, &day);
   unsigned of_day = (unsigned)(seconds % 86400);
-  char *at = put_digits(out, year, 4);
+  char *at = put_pair(put_pair(out, year / 100), year % 100);
   *at++ = '-';
-  at = put_digits(at, month, 2);
+  at = put_pair(at, month);
   *at++ = '-';
-  at = put_digits(at, day, 2);
+  at = put_pair(at, day);
   *at++ = 'T';
-  at = put_digits(at, of_day / 3600, 2);
+  at = put_pair(at, of_day / 3600);
   *at++ = ':';
-  at = put_digits(at, of_day / 60 % 60, 2);
+  at = put_pair(at, of_day / 60 % 60);
   *at++ = ':';
-  at = put_digits(at, of_day % 60, 2);
+  at = put_pair(at, of_day % 60);
   if (fraction != 0) {
     *at++ = '.';
-    at = put_digits(at, fraction, 6);
+    at = put_pair(put_pair(put_pair(at, fraction / 10000), fraction / 100 % 100), fraction % 100);
     while (at[-1] == '0') *--at = '\0'; /* nothing behind the end is written but zero: a zeroed buffer holds a string */
   }
   *at++ = 'Z';

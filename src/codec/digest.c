@@ -68,52 +68,80 @@ struct id json_digest(struct json *json, uint32_t token, struct buffer *scratch)
 
 /* Each field is a mark, present or absent, and for a present one its length and bytes: two sequences of fields are never the
  * same bytes unless they are the same sequence. */
-enum { mark_absent = 0, mark_present = 1 };
+enum { mark_absent = 0, mark_present = 1, field_head_bytes = 1 + sizeof(uint64_t) };
 
-static void add_bytes(XXH3_state_t *meaning, const void *data, size_t size) {
-  uint8_t head[1 + sizeof(uint64_t)] = {mark_present};
+/* A meaning on its way: fields are gathered, because most requests mean few bytes and hashing those at once costs a fraction of
+ * hashing each. */
+struct meaning {
+  XXH3_state_t state; /* what did not fit; unused while `streamed` is false */
+  bool streamed;
+  size_t size; /* gathered */
+  uint8_t bytes[1024];
+};
+
+static void hash_gathered(struct meaning *meaning) {
+  if (!meaning->streamed) must(XXH3_128bits_reset(&meaning->state) == XXH_OK);
+  meaning->streamed = true;
+  if (meaning->size > 0) must(XXH3_128bits_update(&meaning->state, meaning->bytes, meaning->size) == XXH_OK);
+  meaning->size = 0;
+}
+
+static void add_bytes(struct meaning *meaning, const void *data, size_t size) {
   uint64_t length = htole64(size);
-  memcpy(head + 1, &length, sizeof length);
-  must(XXH3_128bits_update(meaning, head, sizeof head) == XXH_OK);
-  if (size > 0) must(XXH3_128bits_update(meaning, data, size) == XXH_OK);
+  if (sizeof meaning->bytes - meaning->size < field_head_bytes) hash_gathered(meaning);
+  meaning->bytes[meaning->size] = mark_present;
+  memcpy(meaning->bytes + meaning->size + 1, &length, sizeof length);
+  meaning->size += field_head_bytes;
+  if (size > sizeof meaning->bytes - meaning->size) hash_gathered(meaning);
+  if (size > sizeof meaning->bytes) {
+    must(XXH3_128bits_update(&meaning->state, data, size) == XXH_OK);
+  } else if (size > 0) {
+    memcpy(meaning->bytes + meaning->size, data, size);
+    meaning->size += size;
+  }
 }
 
-static void add_absent(XXH3_state_t *meaning) {
-  uint8_t mark = mark_absent;
-  must(XXH3_128bits_update(meaning, &mark, sizeof mark) == XXH_OK);
+static void add_absent(struct meaning *meaning) {
+  if (meaning->size == sizeof meaning->bytes) hash_gathered(meaning);
+  meaning->bytes[meaning->size++] = mark_absent;
 }
 
-static void add_text(XXH3_state_t *meaning, struct bytes text) {
+static void add_text(struct meaning *meaning, struct bytes text) {
   if (text.data == NULL) add_absent(meaning);
   else add_bytes(meaning, text.data, text.size);
 }
 
-static void add_id(XXH3_state_t *meaning, const struct id *id) {
+static void add_id(struct meaning *meaning, const struct id *id) {
   if (id == NULL) add_absent(meaning);
   else add_bytes(meaning, id->bytes, sizeof id->bytes);
 }
 
-static void add_number(XXH3_state_t *meaning, uint64_t value) {
+static void add_number(struct meaning *meaning, uint64_t value) {
   uint64_t number = htole64(value);
   add_bytes(meaning, &number, sizeof number);
 }
 
 /* Times and revisions of which 0 says that they were not given. */
-static void add_optional(XXH3_state_t *meaning, uint64_t value) {
+static void add_optional(struct meaning *meaning, uint64_t value) {
   if (value == 0) add_absent(meaning);
   else add_number(meaning, value);
 }
 
 /* The kind comes first, so that requests of different kinds never mean the same. */
-static void begin(XXH3_state_t *meaning, const char *kind) {
-  must(XXH3_128bits_reset(meaning) == XXH_OK);
+static void begin(struct meaning *meaning, const char *kind) {
+  meaning->streamed = false;
+  meaning->size = 0;
   add_bytes(meaning, kind, strlen(kind));
 }
 
-static struct id end(const XXH3_state_t *meaning) { return id_of_hash(XXH3_128bits_digest(meaning)); }
+static struct id end(struct meaning *meaning) {
+  if (!meaning->streamed) return id_of_hash(XXH3_128bits(meaning->bytes, meaning->size));
+  hash_gathered(meaning);
+  return id_of_hash(XXH3_128bits_digest(&meaning->state));
+}
 
 struct id submit_digest(const struct submit_command *command, const struct id *payload_digest) {
-  XXH3_state_t meaning;
+  struct meaning meaning;
   begin(&meaning, "task.submit");
   add_id(&meaning, &command->queue_id);
   add_text(&meaning, command->handler);
@@ -134,7 +162,7 @@ struct id submit_digest(const struct submit_command *command, const struct id *p
   return end(&meaning);
 }
 
-static void add_ref(XXH3_state_t *meaning, const struct attempt_ref *ref) {
+static void add_ref(struct meaning *meaning, const struct attempt_ref *ref) {
   add_id(meaning, &ref->task_id);
   add_id(meaning, &ref->attempt_id);
   add_number(meaning, ref->epoch);
@@ -142,7 +170,7 @@ static void add_ref(XXH3_state_t *meaning, const struct attempt_ref *ref) {
 
 struct id finish_digest(const struct attempt_ref *ref, const struct report *report, const struct id *details_digest,
                         const struct id *result_digest) {
-  XXH3_state_t meaning;
+  struct meaning meaning;
   begin(&meaning, "task.finish");
   add_ref(&meaning, ref);
   add_number(&meaning, (uint64_t)report->outcome);
@@ -155,14 +183,14 @@ struct id finish_digest(const struct attempt_ref *ref, const struct report *repo
 }
 
 struct id attempt_ref_digest(const struct attempt_ref *ref) {
-  XXH3_state_t meaning;
+  struct meaning meaning;
   begin(&meaning, "attempt");
   add_ref(&meaning, ref);
   return end(&meaning);
 }
 
 struct id cancel_digest(const struct cancel_command *command) {
-  XXH3_state_t meaning;
+  struct meaning meaning;
   begin(&meaning, "task.cancel");
   add_id(&meaning, &command->task_id);
   add_text(&meaning, command->reason);
@@ -171,7 +199,7 @@ struct id cancel_digest(const struct cancel_command *command) {
 }
 
 struct id review_digest(const struct review_command *command) {
-  XXH3_state_t meaning;
+  struct meaning meaning;
   begin(&meaning, "task.review");
   add_id(&meaning, &command->task_id);
   add_optional(&meaning, command->expected_revision);
@@ -183,7 +211,7 @@ struct id review_digest(const struct review_command *command) {
 }
 
 struct id retry_digest(const struct retry_command *command) {
-  XXH3_state_t meaning;
+  struct meaning meaning;
   begin(&meaning, "task.retry");
   add_id(&meaning, &command->task_id);
   add_optional(&meaning, command->expected_revision);
@@ -198,20 +226,20 @@ struct id retry_digest(const struct retry_command *command) {
 /* ---- Administration ---- */
 
 struct id namespace_digest(const struct namespace_command *command) {
-  XXH3_state_t meaning;
+  struct meaning meaning;
   begin(&meaning, command_kind_text(COMMAND_NAMESPACE_CREATE));
   add_text(&meaning, command->name);
   return end(&meaning);
 }
 
 /* A field of a change: absent unless it was given, and then 0 means that the limit is taken away. */
-static void add_given(XXH3_state_t *meaning, bool given, uint64_t value) {
+static void add_given(struct meaning *meaning, bool given, uint64_t value) {
   if (given) add_number(meaning, value);
   else add_absent(meaning);
 }
 
 struct id queue_digest(enum command_kind kind, const struct queue_command *command) {
-  XXH3_state_t meaning;
+  struct meaning meaning;
   unsigned given = kind == COMMAND_QUEUE_CREATE ? ~0U : command->given;
   begin(&meaning, command_kind_text(kind));
   add_id(&meaning, &command->id);
@@ -229,7 +257,7 @@ struct id queue_digest(enum command_kind kind, const struct queue_command *comma
 }
 
 struct id application_digest(enum command_kind kind, const struct application_command *command) {
-  XXH3_state_t meaning;
+  struct meaning meaning;
   unsigned given = kind == COMMAND_APPLICATION_CREATE ? ~0U : command->given;
   begin(&meaning, command_kind_text(kind));
   add_id(&meaning, &command->id);
@@ -240,13 +268,13 @@ struct id application_digest(enum command_kind kind, const struct application_co
   return end(&meaning);
 }
 
-static void add_given_text(XXH3_state_t *meaning, bool given, struct bytes text) {
+static void add_given_text(struct meaning *meaning, bool given, struct bytes text) {
   if (given) add_text(meaning, text);
   else add_absent(meaning);
 }
 
 struct id schedule_digest(enum command_kind kind, const struct schedule_command *command) {
-  XXH3_state_t meaning;
+  struct meaning meaning;
   unsigned given = kind == COMMAND_SCHEDULE_CREATE ? ~0U : command->given;
   begin(&meaning, command_kind_text(kind));
   add_id(&meaning, &command->id);
@@ -271,7 +299,7 @@ struct id schedule_digest(enum command_kind kind, const struct schedule_command 
 static int compare_ids(const void *a, const void *b) { return id_compare(a, b); }
 
 /* Queues are a set: in whatever order they are named, they mean the same. */
-static void add_id_set(XXH3_state_t *meaning, struct bytes ids) {
+static void add_id_set(struct meaning *meaning, struct bytes ids) {
   struct id sorted[queue_ids_max];
   must(ids.size <= sizeof sorted && ids.size % sizeof sorted[0] == 0);
   if (ids.data == NULL) {
@@ -284,7 +312,7 @@ static void add_id_set(XXH3_state_t *meaning, struct bytes ids) {
 }
 
 struct id credential_digest(enum command_kind kind, const struct credential_command *command) {
-  XXH3_state_t meaning;
+  struct meaning meaning;
   begin(&meaning, command_kind_text(kind));
   add_id(&meaning, &command->id);
   add_id(&meaning, &command->application_id);
@@ -298,7 +326,7 @@ struct id credential_digest(enum command_kind kind, const struct credential_comm
 /* ---- Subscriptions ---- */
 
 struct id subscription_digest(enum command_kind kind, const struct subscription_command *command) {
-  XXH3_state_t meaning;
+  struct meaning meaning;
   begin(&meaning, command_kind_text(kind));
   add_id(&meaning, &command->id);
   add_text(&meaning, command->name);
@@ -313,7 +341,7 @@ struct id subscription_digest(enum command_kind kind, const struct subscription_
 /* ---- Filters ---- */
 
 struct id list_tasks_digest(const struct list_tasks_command *command) {
-  XXH3_state_t meaning;
+  struct meaning meaning;
   begin(&meaning, command_kind_text(COMMAND_LIST_TASKS));
   add_id(&meaning, &command->queue_id);
   add_number(&meaning, (uint64_t)command->state);

@@ -125,6 +125,10 @@ struct task_document {
   struct bytes result;                                   /* data NULL: absent */
 };
 
+/* The document of a task that this command has just made, without a look into the log: equal to what the log gives as far as it
+ * is shown to people. Its texts are the command's. */
+void submitted_document(const struct command *command, const struct task *task, struct task_document *ret_document);
+
 /* One attempt as history shows it. Spans belong to log records. */
 struct attempt_document {
   struct id attempt_id;

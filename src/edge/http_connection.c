@@ -34,6 +34,37 @@ void http_connection_move(struct http_connection *connection, struct age_list *l
   list->newest = connection;
 }
 
+/* ---- Waiting for the engine ---- */
+
+/* Suspending a connection and resuming it costs three system calls: out of the library's epoll, into it again, and a look
+ * whether there is anything to read. A few connections at a time, for a short while, are left as they are instead; the library
+ * asks for their answer in every round, which is cheap as long as they are few. With TLS the library may keep bytes of its own
+ * that only its own timer tells of, so none is held; nor are readers of the feed, who wait long. */
+static bool may_hold(const struct http_connection *connection) {
+  const struct http_thread *thread = connection->thread;
+  if (connection->held) return thread->now_ms - connection->since_ms < http_held_ms_max;
+  return thread->held_count < http_held_max && thread->shared->edge->tls == NULL && !request_is_feed(&connection->request);
+}
+
+static void let_hold_go(struct http_connection *connection) {
+  if (!connection->held) return;
+  connection->held = false;
+  connection->thread->held_count--;
+}
+
+static void stand_by(struct http_connection *connection) {
+  bool hold = may_hold(connection);
+  if (hold && connection->held) return;
+  if (!connection->held) http_connection_move(connection, &connection->thread->waiting);
+  let_hold_go(connection);
+  if (!hold) {
+    MHD_suspend_connection(connection->connection);
+    return;
+  }
+  connection->held = true;
+  connection->thread->held_count++;
+}
+
 /* ---- Connections come and go ---- */
 
 static struct http_connection *connection_take(struct http_thread *thread) {
@@ -60,6 +91,7 @@ static void connection_free(struct http_connection *connection) {
 static void connection_put(struct http_connection *connection) {
   struct http_thread *thread = connection->thread;
   age_remove(connection);
+  let_hold_go(connection);
   thread->connection_count--;
   request_reset(&connection->request);
   if (thread->free_connection_count == http_spare_connections_max) {
@@ -155,6 +187,8 @@ static enum MHD_Result send_answer(struct http_connection *connection) {
   if (request->close || connection->thread->stopping_since_ms != 0) add_header(response, "Connection", "close");
   enum MHD_Result result = MHD_queue_response(connection->connection, request->http_status, response);
   MHD_destroy_response(response);
+  let_hold_go(connection);
+  connection->thread->again = true;                              /* it may be sent in the next round only */
   http_connection_move(connection, &connection->thread->moving); /* the client has its time to read it */
   return result;
 }
@@ -181,6 +215,7 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *mhd, con
   if (*data_size > 0) {
     bool go_on = request_body(request, data, *data_size);
     *data_size = 0;
+    if (request_lacks_body(request)) connection->thread->again = true; /* there may be more in the socket */
     if (!go_on) connection->refused_early = true;
     return go_on ? MHD_YES : MHD_NO;
   }
@@ -188,8 +223,7 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *mhd, con
   if (request->phase == REQUEST_ANSWERED) return send_answer(connection);
   if (request->phase == REQUEST_FEEDING) return (enum MHD_Result)http_feed_stream(connection);
   must(request->phase == REQUEST_WAITING);
-  http_connection_move(connection, &connection->thread->waiting);
-  MHD_suspend_connection(mhd);
+  stand_by(connection);
   return MHD_YES;
 }
 
@@ -200,6 +234,7 @@ static void on_completed(void *context, struct MHD_Connection *mhd, void **reque
   if (connection == NULL) return;
   *request_context = NULL;
   connection->aware = false;
+  let_hold_go(connection);
   request_reset(&connection->request);
   http_connection_move(connection, &connection->thread->moving);
 }
@@ -242,7 +277,7 @@ struct MHD_Daemon *http_connection_daemon(struct http_thread *thread, int listen
 
 void http_connection_resume(struct http_connection *connection) {
   http_connection_move(connection, &connection->thread->moving);
-  MHD_resume_connection(connection->connection);
+  if (!connection->held) MHD_resume_connection(connection->connection);
 }
 
 static struct http_connection *connection_of_request(struct request *request) {

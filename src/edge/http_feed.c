@@ -26,6 +26,7 @@ static ssize_t stream_read(void *context, uint64_t position, char *out, size_t r
   (void)position;
   if (request->out.size != 0) {
     size_t size = request_feed_take(request, out, room);
+    connection->thread->again = true;
     http_connection_move(connection, &connection->thread->moving); /* whoever reads, however slowly, has its time anew */
     return (ssize_t)size;
   }

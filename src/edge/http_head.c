@@ -13,8 +13,8 @@ static bool equals(struct bytes text, const char *word) {
 }
 
 static bool is_token_char(uint8_t c) {
-  if ((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')) return true;
-  return c != '\0' && strchr("!#$%&'*+-.^_`|~", c) != NULL;
+  if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || (c >= '0' && c <= '9')) return true;
+  return c != '\0' && strchr("!#$%&'*+.^_`|~", c) != NULL;
 }
 
 static bool is_token(struct bytes text) {

@@ -28,10 +28,16 @@ static int64_t monotonic_ms(void) {
   return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* How long this round may wait: until the library's next timer or ours. -1: without end. */
+static int64_t earlier(int64_t a, int64_t b) { return a < b ? a : b; }
+
+/* How long this round may wait: until the library's next timer or ours. -1: without end. While connections are held the library
+ * knows of no waiting, so that we judge whether it has anything else to do; what we cannot see waits until a held one is
+ * answered, or has been held long enough. */
 static int round_wait_ms(struct http_thread *thread, int64_t next_ms) {
   MHD_UNSIGNED_LONG_LONG library;
-  if (MHD_get_timeout(thread->daemon, &library) == MHD_YES) {
+  if (thread->held_count > 0) {
+    next_ms = thread->again ? thread->now_ms : earlier(next_ms, thread->now_ms + http_held_ms_max);
+  } else if (MHD_get_timeout(thread->daemon, &library) == MHD_YES) {
     if (library > INT32_MAX) library = INT32_MAX;
     if (thread->now_ms + (int64_t)library < next_ms) next_ms = thread->now_ms + (int64_t)library;
   }
@@ -39,8 +45,6 @@ static int round_wait_ms(struct http_thread *thread, int64_t next_ms) {
   if (next_ms <= thread->now_ms) return 0;
   return next_ms - thread->now_ms < INT32_MAX ? (int)(next_ms - thread->now_ms) : INT32_MAX;
 }
-
-static int64_t earlier(int64_t a, int64_t b) { return a < b ? a : b; }
 
 /* Begins to stop: no new connection is taken, idle ones are closed. */
 static void begin_stop(struct http_thread *thread) {
@@ -91,6 +95,7 @@ static void *thread_main(void *context) {
     http_connection_expire(thread);
     linger_expire(&thread->lingers, thread->now_ms);
     http_feed_run(thread);
+    thread->again = false;
     (void)MHD_run(thread->daemon);
     request_pool_release(&thread->pool);
     next_ms = earlier(http_connection_next_ms(thread), linger_next_ms(&thread->lingers));

@@ -29,6 +29,7 @@ struct http_connection {
   int fd;             /* the library's */
   bool refused_early; /* answered while bytes of the request were still to come */
   bool aware;         /* a request has begun */
+  bool held;          /* the engine has its ticket, or had, and the library was not told to suspend it */
   struct request request;
 };
 
@@ -70,6 +71,8 @@ struct http_thread {
   struct http_feed feed;
   struct http_connection *free_connections;
   uint32_t free_connection_count, connection_count;
+  uint32_t held_count; /* connections that are held: the library takes them for ready and calls for each in every round */
+  bool again;          /* beside those, the library has something to do at once */
   pthread_t pthread;
   int epoll_fd, stop_fd;
   unsigned library_status;   /* of the refusal that libmicrohttpd is about to write by itself; 0: none */
@@ -108,7 +111,7 @@ void http_connection_give_up_all(struct http_thread *thread);
 void http_connection_free_all(struct http_thread *thread);
 /* To the newest end of the list, with its time starting now. */
 void http_connection_move(struct http_connection *connection, struct age_list *list);
-/* The library goes on with a suspended one. */
+/* The library goes on with one that is suspended or held. */
 void http_connection_resume(struct http_connection *connection);
 
 /* ---- http_feed.c: readers of the feed ---- */

@@ -364,6 +364,7 @@ static enum status reserve_body(struct request *request, struct fault *fault) {
   }
   request->job = job_take(request->pool);
   request->job->reserved = size;
+  if (!request->head.chunked) (void)buffer_reserve(&request->job->body, size);
   return STATUS_OK;
 }
 
@@ -395,6 +396,13 @@ bool request_body(struct request *request, const void *data, size_t size) {
   request->discarded += size;
   return request->discarded <= http_discard_bytes_max;
 }
+
+bool request_lacks_body(const struct request *request) {
+  uint64_t come = request->phase == REQUEST_READING ? request->job->body.size : request->discarded;
+  return request->head.chunked || come < request->head.length;
+}
+
+bool request_is_feed(const struct request *request) { return (request->route->flags & ROUTE_FEED) != 0; }
 
 /* The object of the operation is the path's id; where there is none, the key alone names it. */
 static void identify(struct request *request, struct command *command) {

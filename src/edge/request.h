@@ -111,7 +111,11 @@ void request_start(struct request *request, const char *target);
 void request_open(struct request *request, const char *method, bool http_1_1);
 /* A piece of the body. False: far too much of it came after the refusal; the connection must be closed now. */
 bool request_body(struct request *request, const void *data, size_t size);
-/* The body is whole: leaves WAITING or ANSWERED. */
+/* More of the body is to come, as far as is known: of a chunked one its end is told by request_complete alone. */
+bool request_lacks_body(const struct request *request);
+/* It reads the feed, and may wait for long after its ticket came back. */
+bool request_is_feed(const struct request *request);
+/* The body is whole: leaves WAITING or ANSWERED. Does nothing in WAITING. */
 void request_complete(struct request *request);
 /* The ticket came back and the request waits for it: leaves ANSWERED, or FEEDING. */
 void request_returned(struct request *request);

@@ -88,6 +88,9 @@ route_finish node_info_finish, node_health_finish, node_ready_finish, node_worke
 /* The task as it was answered, with its texts. INTERNAL, UNAVAILABLE. */
 enum status tasks_document(struct request *request, const struct task *task, struct task_document *ret_document,
                            struct fault *fault);
+/* The same of a submission: its command has the texts of a task that it made, so that the log need not be read again. */
+enum status tasks_submitted_document(struct request *request, const struct command *command, const struct answer *answer,
+                                     struct task_document *ret_document, struct fault *fault);
 /* The texts of an administrative object, from the event at its config_seq. INTERNAL, UNAVAILABLE. */
 struct object_texts;
 enum status object_texts_read(struct request *request, uint64_t config_seq, struct object_texts *ret_texts,

@@ -3,6 +3,9 @@
 #include "codec/wire_list.h"
 #include "edge/routes.h"
 
+/* About as much as an item's answer is longer than the item. */
+enum { answer_item_bytes = 512 };
+
 enum status tasks_batch_begin(struct request *request, struct command *command, struct fault *fault) {
   struct job *job = request->job;
   const struct secret *secret = journal_secret(request->pool->edge->journal);
@@ -15,8 +18,9 @@ enum status tasks_batch_begin(struct request *request, struct command *command, 
   return STATUS_OK;
 }
 
-static enum status write_item(struct request *request, struct answer *answer, struct fault *fault) {
+static enum status write_item(struct request *request, struct batch_item *item, struct fault *fault) {
   struct task_document document;
+  struct answer *answer = &item->answer;
   if (answer->status != STATUS_OK) {
     answer->fault.status = answer->status;
     request_publish_fault(request, &answer->fault);
@@ -24,7 +28,7 @@ static enum status write_item(struct request *request, struct answer *answer, st
     wire_batch_item_write(&request->out, answer, NULL);
     return STATUS_OK;
   }
-  enum status status = tasks_document(request, &answer->as.task, &document, fault);
+  enum status status = tasks_submitted_document(request, &item->command, answer, &document, fault);
   if (status == STATUS_OK) wire_batch_item_write(&request->out, answer, &document);
   return status;
 }
@@ -32,10 +36,11 @@ static enum status write_item(struct request *request, struct answer *answer, st
 enum status tasks_batch_finish(struct request *request, const struct answer *answer, struct fault *fault) {
   const struct batch_command *batch = &request->job->ticket.command.as.batch;
   (void)answer;
+  (void)buffer_reserve(&request->out, request->job->body.size + batch->count * (size_t)answer_item_bytes);
   buffer_append_text(&request->out, "{\"items\":[");
   for (uint32_t i = 0; i < batch->count; i++) {
     if (i > 0) buffer_append_char(&request->out, ',');
-    enum status status = write_item(request, &batch->items[i].answer, fault);
+    enum status status = write_item(request, &batch->items[i], fault);
     if (status != STATUS_OK) return status;
   }
   buffer_append_text(&request->out, "]}");

@@ -15,13 +15,16 @@ enum status tasks_document(struct request *request, const struct task *task, str
   return STATUS_OK;
 }
 
-static enum status write_task(struct request *request, const struct task *task, struct fault *fault) {
-  struct task_document document;
-  enum status status = tasks_document(request, task, &document, fault);
-  if (status != STATUS_OK) return status;
-  buffer_append_text(&request->out, "{\"task\":");
-  wire_task_write(&request->out, &document);
+enum status tasks_submitted_document(struct request *request, const struct command *command, const struct answer *answer,
+                                     struct task_document *ret_document, struct fault *fault) {
+  if (!answer->created) return tasks_document(request, &answer->as.task, ret_document, fault);
+  submitted_document(command, &answer->as.task, ret_document);
   return STATUS_OK;
+}
+
+static void write_task(struct request *request, const struct task_document *document) {
+  buffer_append_text(&request->out, "{\"task\":");
+  wire_task_write(&request->out, document);
 }
 
 enum status tasks_submit_begin(struct request *request, struct command *command, struct fault *fault) {
@@ -31,8 +34,10 @@ enum status tasks_submit_begin(struct request *request, struct command *command,
 }
 
 enum status tasks_submit_finish(struct request *request, const struct answer *answer, struct fault *fault) {
-  enum status status = write_task(request, &answer->as.task, fault);
+  struct task_document document;
+  enum status status = tasks_submitted_document(request, &request->job->ticket.command, answer, &document, fault);
   if (status != STATUS_OK) return status;
+  write_task(request, &document);
   wire_bool_member(&request->out, "deduplicated", answer->deduplicated);
   buffer_append_char(&request->out, '}');
   return STATUS_OK;
@@ -46,9 +51,12 @@ enum status tasks_get_begin(struct request *request, struct command *command, st
 }
 
 enum status tasks_get_finish(struct request *request, const struct answer *answer, struct fault *fault) {
-  enum status status = write_task(request, &answer->as.task, fault);
-  if (status == STATUS_OK) buffer_append_char(&request->out, '}');
-  return status;
+  struct task_document document;
+  enum status status = tasks_document(request, &answer->as.task, &document, fault);
+  if (status != STATUS_OK) return status;
+  write_task(request, &document);
+  buffer_append_char(&request->out, '}');
+  return STATUS_OK;
 }
 
 /* ---- What happened to it ---- */
