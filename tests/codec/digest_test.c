@@ -2,9 +2,13 @@
  * long as logs are read. */
 #include "codec/digest.h"
 
+#include <endian.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
 
 #include "support/support.h"
 
@@ -108,6 +112,35 @@ static void a_submission_is_its_meaning_not_its_text(void **state) {
   b.payload = bytes_text("{ }"); /* only the digest of its canonical form counts */
   struct id first = submit_digest(&a, &payload), second = submit_digest(&b, &payload);
   assert_true(id_equal(&first, &second));
+}
+
+static void append_part(struct buffer *out, const void *data, size_t size) {
+  uint64_t length = htole64(size);
+  buffer_append_char(out, 1);
+  buffer_append(out, &length, sizeof length);
+  buffer_append(out, data, size);
+}
+
+/* However many bytes mean something, the digest is that of all of them in a row. */
+static void a_meaning_of_any_length_is_one_row_of_bytes(void **state) {
+  static uint8_t reason[5000];
+  struct cancel_command command = {.task_id = ID_A};
+  cleanup(buffer_clear) struct buffer row;
+  (void)state;
+  buffer_init(&row, 2 * sizeof reason);
+  for (size_t i = 0; i < sizeof reason; i++) reason[i] = (uint8_t)('a' + i % 26);
+  for (size_t size = 0; size <= sizeof reason; size += size >= 900 && size < 1100 ? 1 : 100) {
+    XXH128_canonical_t expected;
+    buffer_reset(&row);
+    append_part(&row, "task.cancel", 11);
+    append_part(&row, command.task_id.bytes, id_bytes);
+    command.reason = bytes_of(reason, size);
+    append_part(&row, reason, size);
+    buffer_append_char(&row, 0); /* expected_revision was not given */
+    XXH128_canonicalFromHash(&expected, XXH3_128bits(row.data, row.size));
+    struct id digest = cancel_digest(&command);
+    if (memcmp(digest.bytes, expected.digest, id_bytes) != 0) fail_msg("a reason of %zu bytes", size);
+  }
 }
 
 static void reports_differ_by_each_field(void **state) {
@@ -292,6 +325,7 @@ int main(void) {
       cmocka_unit_test(identities_differ_by_each_part),
       cmocka_unit_test(submissions_differ_by_each_field),
       cmocka_unit_test(a_submission_is_its_meaning_not_its_text),
+      cmocka_unit_test(a_meaning_of_any_length_is_one_row_of_bytes),
       cmocka_unit_test(reports_differ_by_each_field),
       cmocka_unit_test(the_message_is_no_part_of_a_report),
       cmocka_unit_test(operations_of_people_differ_by_each_field),
