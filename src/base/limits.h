@@ -67,6 +67,7 @@ enum {
   cursor_kind_chars_max = 32,
   trigger_looks_max = 1000, /* events of a schedule looked at for one page of its triggers */
   batch_items_max = 1000,
+  batch_answer_item_bytes = 512, /* about as much as an item's answer is longer than the item */
   queue_ids_max = 256,
   handlers_max = 256,
 
@@ -165,6 +166,7 @@ enum {
   token_hash_bytes = 32,
   identity_bytes = 16,
   digest_bytes = 16,
+  digest_gathered_bytes = 1024, /* of a meaning, hashed at once */
   genesis_secret_bytes = 32,
   log_transaction_pages_max =
       128,                     /* that a commit may take besides those of its records: branches, roots, lists of free pages */
@@ -200,7 +202,9 @@ enum {
   config_text_bytes_max = 512,
   host_bytes_max = 256,
   listen_backlog_max = 1024,
-  server_line_bytes_max = 4096, /* of what it writes to stderr */
+  server_line_bytes_max = 4096,            /* of what it writes to stderr */
+  heap_spare_bytes = 8 * 1024 * 1024,      /* at the end of each thread's heap, kept from the kernel */
+  heap_mapped_bytes_min = 2 * 1024 * 1024, /* allocations from this size on are mapped one by one */
 };
 
 static const uint64_t task_timeout_ms_max = 2592000000U; /* 30 days */

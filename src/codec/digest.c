@@ -76,7 +76,7 @@ struct meaning {
   XXH3_state_t state; /* what did not fit; unused while `streamed` is false */
   bool streamed;
   size_t size; /* gathered */
-  uint8_t bytes[1024];
+  uint8_t bytes[digest_gathered_bytes];
 };
 
 static void hash_gathered(struct meaning *meaning) {

@@ -3,9 +3,6 @@
 #include "codec/wire_list.h"
 #include "edge/routes.h"
 
-/* About as much as an item's answer is longer than the item. */
-enum { answer_item_bytes = 512 };
-
 enum status tasks_batch_begin(struct request *request, struct command *command, struct fault *fault) {
   struct job *job = request->job;
   const struct secret *secret = journal_secret(request->pool->edge->journal);
@@ -36,7 +33,7 @@ static enum status write_item(struct request *request, struct batch_item *item, 
 enum status tasks_batch_finish(struct request *request, const struct answer *answer, struct fault *fault) {
   const struct batch_command *batch = &request->job->ticket.command.as.batch;
   (void)answer;
-  (void)buffer_reserve(&request->out, request->job->body.size + batch->count * (size_t)answer_item_bytes);
+  (void)buffer_reserve(&request->out, request->job->body.size + batch->count * (size_t)batch_answer_item_bytes);
   buffer_append_text(&request->out, "{\"items\":[");
   for (uint32_t i = 0; i < batch->count; i++) {
     if (i > 0) buffer_append_char(&request->out, ',');

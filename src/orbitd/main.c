@@ -247,9 +247,8 @@ static int wait_for_stop(struct server *server, const sigset_t *signals) {
 /* Each thread's heap keeps some room at its end: without that, every large batch had the kernel take its pages and bring them
  * back. */
 static void keep_heaps(void) {
-  enum { kept_bytes = 8 * 1024 * 1024, mapped_bytes = 2 * 1024 * 1024 };
-  (void)mallopt(M_TRIM_THRESHOLD, kept_bytes);
-  (void)mallopt(M_MMAP_THRESHOLD, mapped_bytes);
+  (void)mallopt(M_TRIM_THRESHOLD, heap_spare_bytes);
+  (void)mallopt(M_MMAP_THRESHOLD, heap_mapped_bytes_min);
 }
 
 int main(int argc, char **argv) {
