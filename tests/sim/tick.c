@@ -133,12 +133,20 @@ static bool is_new_work(const struct pending *pending) {
   return kind == COMMAND_SUBMIT || kind == COMMAND_RETRY || kind == COMMAND_HELLO;
 }
 
+/* What a command points at moves with it. */
+static void move_pending(struct pending *to, const struct pending *from) {
+  *to = *from;
+  enum command_kind kind = to->ticket.command.kind;
+  if (kind == COMMAND_CREDENTIAL_CREATE || kind == COMMAND_CREDENTIAL_ROTATE)
+    to->ticket.command.as.credential.token_hash = bytes_of(to->texts.token_hash, token_hash_bytes);
+}
+
 static void hand_in(struct sim *sim) {
   struct fault fault = {0};
   uint32_t taken = 0;
   for (uint32_t i = 0; i < sim->pending_count; i++) {
     struct pending *pending = &sim->pending[taken];
-    if (taken != i) *pending = sim->pending[i];
+    if (taken != i) move_pending(pending, &sim->pending[i]);
     pending->ticket.home = &sim->outbox;
     pending->ticket.gauge = &sim->gauge;
     if (pending->item_count != 0) {
