@@ -1,5 +1,6 @@
 /* orbitctl task watch and attempts beside a worker, and everything on a terminal. */
 #include <sys/ioctl.h>
+#include <termios.h>
 
 #include "api/orbitctl_fixture.h"
 #include "orbit.h"
@@ -291,6 +292,87 @@ static void follows_on_one_line(void **state) {
   assert_int_equal(screen[strlen(screen) - 1], '\n');
 }
 
+/* ---- top ---- */
+
+static void prints_the_queues_to_a_pipe(void **state) {
+  (void)state;
+  struct api_run run;
+  cleanup(guard_free) char *first = submitted("top-1", "none", "600000", "1");
+  assert_true(has_state(first, "WAITING"));
+  api_orbitctl(&as_usual, &run, "queue", "get", server.queue_id, "-o", "json", NULL);
+  expect_code(&run, 0);
+  cleanup(guard_free) char *waiting = value_of(run.out, "queue.counts.WAITING");
+  assert_true(strtoul(waiting, NULL, 10) > 0);
+  api_run_clear(&run);
+  api_orbitctl(&as_usual, &run, "top", "-o", "jsonl", NULL);
+  expect_code(&run, 0);
+  assert_int_equal(lines_of(run.out), 1); /* one round, one queue */
+  cleanup(guard_free) char *counted = value_of(run.out, "counts.WAITING"), *id = value_of(run.out, "id");
+  assert_string_equal(counted, waiting);
+  assert_string_equal(id, server.queue_id);
+  assert_null(strstr(run.out, "_per_s")); /* nothing to compare with */
+  api_run_clear(&run);
+  api_orbitctl(&as_usual, &run, "top", "-n", "2", "-i", "50", "-o", "csv", NULL);
+  expect_code(&run, 0);
+  assert_int_equal(lines_of(run.out), 3); /* one head, two rounds */
+  api_run_clear(&run);
+  api_orbitctl(&as_usual, &run, "top", NULL);
+  expect_code(&run, 0);
+  assert_int_equal(lines_of(run.out), 2);
+  expect_in(run.out, "OLDEST");
+  assert_null(strchr(run.out, '\033'));
+  api_run_clear(&run);
+  api_orbitctl(&as_usual, &run, "top", "-n", "0", NULL);
+  expect_code(&run, 2);
+  api_run_clear(&run);
+}
+
+static void draws_the_queues_and_leaves(void **state) {
+  (void)state;
+  static const unsigned short widths[] = {40, 80, 200};
+  for (unsigned i = 0; i < sizeof widths / sizeof widths[0]; i++) {
+    const char *const variables[] = {url_variable, credentials_variable, "TERM=xterm", "NO_COLOR=1", NULL};
+    const char *const arguments[] = {api_program("orbitctl"), "top", "-n", "2", "-i", "50", NULL};
+    cleanup(guard_free) char *screen = on_a_terminal(widths[i], variables, arguments);
+    static const char enter[] = "\033[?1049h", leave[] = "\033[?25h\033[?1049l";
+    assert_int_equal(strncmp(screen, enter, strlen(enter)), 0);
+    assert_string_equal(screen + strlen(screen) - strlen(leave), leave);
+    expect_in(screen, "REVIEW");
+    expect_in(screen, "1 queues");
+    assert_null(strstr(screen, "\033[1m")); /* NO_COLOR */
+  }
+}
+
+/* q and Ctrl-C, typed: either way the terminal is given back, with its echo. */
+static void gives_the_terminal_back(void **state) {
+  (void)state;
+  for (unsigned i = 0; i < 2; i++) {
+    struct terminal terminal;
+    struct termios before, after;
+    const char *const variables[] = {url_variable, credentials_variable, "TERM=xterm", NULL};
+    struct api_run_options options = {.environment = variables};
+    const char *const arguments[] = {api_program("orbitctl"), "top", "-i", "50", NULL};
+    char text[65536];
+    size_t size = 0;
+    terminal_open(&terminal, 80);
+    assert_int_equal(tcgetattr(terminal.program, &before), 0);
+    const int fds[3] = {terminal.program, terminal.program, terminal.program};
+    pid_t pid = api_spawn_on(arguments, &options, fds);
+    while (memmem(text, size, "QUEUE", 5) == NULL && memmem(text, size, "REVIEW", 6) == NULL) {
+      ssize_t got = read(terminal.screen, text + size, sizeof text - size);
+      assert_true(got > 0);
+      size += (size_t)got;
+    }
+    if (i == 0) assert_int_equal(write(terminal.screen, "q", 1), 1);
+    else assert_int_equal(kill(pid, SIGINT), 0);
+    assert_int_equal(api_wait_exit(pid), i == 0 ? 0 : 128 + SIGINT);
+    assert_int_equal(tcgetattr(terminal.program, &after), 0);
+    assert_int_equal(after.c_lflag, before.c_lflag);
+    guard_close(&terminal.program);
+    guard_close(&terminal.screen);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_teardown(follows_a_task_to_its_success, end_worker),
@@ -301,6 +383,9 @@ int main(void) {
       cmocka_unit_test(colours_terminals_only),
       cmocka_unit_test(keeps_the_terminal_its_owners),
       cmocka_unit_test_teardown(follows_on_one_line, end_worker),
+      cmocka_unit_test(prints_the_queues_to_a_pipe),
+      cmocka_unit_test(draws_the_queues_and_leaves),
+      cmocka_unit_test(gives_the_terminal_back),
   };
   return cmocka_run_group_tests(tests, start, stop);
 }

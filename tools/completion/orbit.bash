@@ -151,6 +151,7 @@ _orbitctl_options() {
     "credential rotate" | "credential revoke") echo "--key" ;;
     "namespace create") echo "--key --name" ;;
     "audit list") echo "--target" ;;
+    top) echo "-i --interval-ms -n --rounds" ;;
     events) echo "-f --follow --types --queue --task --after" ;;
     "subscription create") echo "--from --key --name --queue --task --types" ;;
     "subscription read") echo "--limit --wait-ms" ;;
@@ -172,7 +173,7 @@ _orbitctl() {
   _orbit_value "text json jsonl csv" && return
   [[ -z $_orbit_option || $flags == *" $_orbit_option "* ]] || return
   case "${#_orbit_words[@]}:${_orbit_words[0]}" in
-    0:) [[ $_orbit_cur == -* ]] || { _orbit_offer "init task why queue schedule application credential namespace audit events subscription demo" && return; } ;;
+    0:) [[ $_orbit_cur == -* ]] || { _orbit_offer "init task why queue top schedule application credential namespace audit events subscription demo" && return; } ;;
     1:task) _orbit_offer "submit get attempts watch list cancel review retry operations operation events evidence" && return ;;
     1:queue) _orbit_offer "create list get change pause resume" && return ;;
     1:schedule) _orbit_offer "create list get change pause resume delete triggers preview" && return ;;

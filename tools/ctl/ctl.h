@@ -28,7 +28,7 @@ int ctl_say(int code, const char *format, ...) __attribute__((format(printf, 2, 
 uint64_t ctl_number(const struct argp_state *state, const char *option, const char *text, uint64_t min, uint64_t max);
 
 ctl_run ctl_init, ctl_task, ctl_queue, ctl_application, ctl_credential, ctl_namespace, ctl_audit, ctl_why, ctl_demo;
-ctl_run ctl_events, ctl_subscription, ctl_schedule;
+ctl_run ctl_events, ctl_top, ctl_subscription, ctl_schedule;
 ctl_run ctl_task_submit, ctl_task_get, ctl_task_attempts, ctl_task_watch;
 /* tables.c: the task commands that are one request each, told apart by the last word of argv[0]. */
 ctl_run ctl_task_remote;

@@ -19,6 +19,7 @@ static const struct ctl_command commands[] = {
     {"task", ctl_task, "submit, look at, follow, cancel, review and retry tasks"},
     {"why", ctl_why, "say why a task is not running"},
     {"queue", ctl_queue, "make, show, change, pause and resume queues"},
+    {"top", ctl_top, "the queues as they change, those that need eyes first"},
     {"schedule", ctl_schedule, "make, show, change, pause, resume, delete and preview schedules"},
     {"application", ctl_application, "make, show and change applications"},
     {"credential", ctl_credential, "make, show, rotate and revoke credentials"},
