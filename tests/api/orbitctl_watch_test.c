@@ -319,7 +319,7 @@ static void prints_the_queues_to_a_pipe(void **state) {
   api_orbitctl(&as_usual, &run, "top", NULL);
   expect_code(&run, 0);
   assert_int_equal(lines_of(run.out), 2);
-  expect_in(run.out, "OLDEST");
+  expect_in(run.out, "REVIEW");
   assert_null(strchr(run.out, '\033'));
   api_run_clear(&run);
   api_orbitctl(&as_usual, &run, "top", "-n", "0", NULL);
