@@ -192,7 +192,13 @@ enum {
   checkpoint_clean_rows = 4096,        /* removed from views/ in one commit, once their time is over */
   checkpoint_retry_ms = 30000,         /* after its disk failed it */
   checkpoint_stop_ms_max = 10000,      /* how long a clean stop lets it catch up */
-  walker_depth_max = 32,               /* levels of a tree in the file */
+  resident_receipts_min = 1024,        /* of those that wait, however little memory there may be */
+  follower_commits_max = 16,           /* of clearing away, then events come first again */
+  eviction_newer_max = 1000,           /* rows of the store passed over because memory holds newer ones */
+  list_looks_max = 10000,  /* tasks looked at in one call: a rare filter takes several pages instead of stalling a tick */
+  compare_tries_max = 100, /* snapshots of log and views taken again because a server wrote between them */
+  warming_pieces_max = 4,  /* pieces of memory made ready beside a load */
+  walker_depth_max = 32,   /* levels of a tree in the file */
   walker_page_bytes_min = 512,
   walker_page_bytes_max = 32 * 1024,
   walker_tries_max = 1000, /* new snapshots without an event between them */
@@ -211,6 +217,7 @@ static const uint64_t task_timeout_ms_max = 2592000000U; /* 30 days */
 static const uint64_t schedule_interval_ms_min = 1000;
 static const uint64_t schedule_interval_ms_max = UINT64_C(315360000000); /* ten years of 365 days */
 static const uint64_t log_map_bytes_default = UINT64_C(256) << 30;
+static const uint64_t views_map_bytes_default = UINT64_C(64) << 30;
 static const uint64_t log_reserve_step_bytes = UINT64_C(64) << 20;
 static const uint64_t commit_bytes_max = UINT64_C(32) << 20; /* a tick stops taking tickets near this */
 /* A tick never starts with less room in the log than this, unless the disk is full. */
@@ -218,6 +225,9 @@ static const uint64_t tick_reserve_bytes = UINT64_C(32) << 20;
 /* What one command may add to a commit at the most: two documents, a reason, and what surrounds them. */
 static const uint64_t command_bytes_max = UINT64_C(1) << 20;
 static const int64_t clock_ahead_us_max = INT64_C(60) * 1000000;
+/* The retention's time is looked at in steps of a part of itself, within these. */
+static const int64_t retention_look_us_min = INT64_C(1000000);
+static const int64_t retention_look_us_max = INT64_C(3600) * 1000000;
 
 static_assert(worker_message_bytes_max <= worker_frame_bytes_max, "a message fits a frame");
 static_assert(worker_unsent_bytes_pause + worker_frame_bytes_max < worker_unsent_bytes_max,

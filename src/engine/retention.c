@@ -4,7 +4,6 @@
 
 /* One part of the retention, within bounds: how late it may come. */
 enum { looks_of_retention = 1000 };
-static const int64_t look_us_min = INT64_C(1000000), look_us_max = INT64_C(3600) * 1000000;
 
 static enum status time_of(struct engine *engine, uint64_t seq, int64_t *ret_time_us) {
   struct record_source source = engine_source(engine);
@@ -35,7 +34,7 @@ void retention_move(struct engine *engine) {
   if (engine->retention_us == 0 || engine->now_us < engine->retain_at_us || engine->disk_full) return;
   int64_t step = engine->retention_us / looks_of_retention, before = engine->now_us - engine->retention_us;
   uint64_t retained = state_retained_seq(engine->state), through;
-  step = step < look_us_min ? look_us_min : step > look_us_max ? look_us_max : step;
+  step = step < retention_look_us_min ? retention_look_us_min : step > retention_look_us_max ? retention_look_us_max : step;
   engine->retain_at_us = engine->now_us + step;
   if (seq_until(engine, retained, before, &through) != STATUS_OK || through == retained) return;
   if (!state_would_retain(engine->state, through)) return;

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/guard.h"
+#include "base/limits.h"
 #include "engine/clock.h"
 #include "state/checkpoint.h"
 
@@ -76,10 +77,9 @@ static enum status open_checkpoint(struct follower *follower, struct fault *faul
 
 /* Behind the events: what waits is sorted in, what is over goes, and whoever reads is told. */
 static enum status tidy(struct follower *follower, struct fault *fault) {
-  enum { commits_max = 16 }; /* then events come first again */
   bool more = true;
   enum status status = checkpoint_index(follower->checkpoint, follower->index_receipts, fault);
-  for (unsigned i = 0; status == STATUS_OK && more && i < commits_max; i++)
+  for (unsigned i = 0; status == STATUS_OK && more && i < follower_commits_max; i++)
     status = checkpoint_clean(follower->checkpoint, cold_floor(follower->cold), &more, fault);
   return status == STATUS_OK ? checkpoint_lend(follower->checkpoint, follower->cold, fault) : status;
 }
@@ -136,9 +136,9 @@ static void follower_free(struct follower *follower) {
 
 /* A receipt that waits takes memory: some hundredths of what there may be. */
 static uint64_t index_receipts(uint64_t memory_max) {
-  enum { bytes_share = 1024, receipts_min = 1024 };
+  enum { bytes_share = 1024 };
   uint64_t receipts = memory_max != 0 ? memory_max / bytes_share : checkpoint_index_receipts;
-  if (receipts < receipts_min) receipts = receipts_min;
+  if (receipts < resident_receipts_min) receipts = resident_receipts_min;
   return receipts < checkpoint_index_receipts ? receipts : checkpoint_index_receipts;
 }
 

@@ -6,9 +6,8 @@
 #include <string.h>
 
 #include "base/guard.h"
+#include "base/limits.h"
 #include "state/checkpoint_internal.h"
-
-static const uint64_t map_bytes_default = UINT64_C(64) << 30;
 
 /* ---- what stands there ---- */
 
@@ -132,7 +131,7 @@ enum status checkpoint_open(const char *directory, uint64_t map_bytes, struct jo
   buffer_init(&checkpoint->audits, SIZE_MAX);
   buffer_init(&checkpoint->row, SIZE_MAX);
   checkpoint->decoder = event_decoder_new();
-  enum status status = checkpoint_attach(directory, map_bytes != 0 ? map_bytes : map_bytes_default, false, journal,
+  enum status status = checkpoint_attach(directory, map_bytes != 0 ? map_bytes : views_map_bytes_default, false, journal,
                                          &checkpoint->views, &checkpoint->meta, fault);
   if (status == STATUS_OK) status = keep_rows(checkpoint, directory, fault);
   if (status == STATUS_OK && journal_reader_new(journal, &checkpoint->reader) != STATUS_OK)

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 
 #include "base/guard.h"
+#include "base/limits.h"
 #include "state/checkpoint_internal.h"
 #include "state/evict.h"
 
@@ -93,8 +94,7 @@ static void moment_end(struct moment *moment) {
 
 /* A server beside us may write between the two snapshots: then again. */
 static enum status moment_begin(const char *directory, struct journal *journal, struct moment *moment, struct fault *fault) {
-  enum { tries_max = 100 };
-  for (unsigned tries = 0; tries < tries_max; tries++) {
+  for (unsigned tries = 0; tries < compare_tries_max; tries++) {
     enum status status = checkpoint_attach(directory, 0, true, journal, &moment->views, &moment->meta, fault);
     if (status != STATUS_OK) return status;
     status = views_begin(moment->views, false, fault);

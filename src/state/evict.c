@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/guard.h"
+#include "base/limits.h"
 #include "state/rows.h"
 
 void state_set_cold(struct state *state, struct cold *cold) { state->cold = cold; }
@@ -208,11 +209,10 @@ enum status state_meet(struct state *state, const struct event *event) {
 
 /* One that is in memory may be newer there than in the store. */
 static bool store_would_retain(const struct state *state, uint64_t seq) {
-  enum { newer_max = 1000 };
   struct task_row row;
   uint64_t after = state->retained_seq;
   if (state->cold == NULL || state->tasks_away == 0 || !cold_open(state->cold, state->needed_seq)) return false;
-  for (unsigned i = 0; i < newer_max; i++, after = row.task.last_seq) {
+  for (unsigned i = 0; i < eviction_newer_max; i++, after = row.task.last_seq) {
     if (cold_first_end(state->cold, after, &row) != STATUS_OK || row.task.last_seq > seq) return false;
     uint32_t number = state_task_number(state, &row.task.id);
     if (number == 0 || node_at(state, number)->task.last_seq <= seq) return true;

@@ -5,11 +5,9 @@
 #include <xxhash.h>
 
 #include "base/guard.h"
+#include "base/limits.h"
 #include "state/cold.h"
 #include "state/rows.h"
-
-/* Tasks looked at in one call: a rare filter over a long history takes several pages instead of stalling a tick. */
-enum { list_looks_max = 10000 };
 
 uint64_t business_key_hash(const struct id *namespace_id, struct bytes key) {
   uint64_t hash = XXH3_64bits_withSeed(key.data, key.size, id_hash(namespace_id));

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { warming_pieces_max = 4 };
+#include "base/limits.h"
 
 struct warming {
   struct {
