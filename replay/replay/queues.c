@@ -58,6 +58,7 @@ static int print(struct listing *listing, const struct folding *folding, const s
     if (folding->last_seq != 0)
       buffer_append_format(&out.text, ", %s", when_text(folding->last_time_us, request->cli.local).text);
     buffer_append_char(&out.text, '\n');
+    listing->out = NULL; /* it ends with this function */
     return out_end(&out, exit_done);
   }
   listing->table = &table;
