@@ -222,7 +222,7 @@ static enum status tick_commit(struct engine *engine, struct fault *fault) {
 /* What has ended leaves memory, behind the answers: some tasks a tick, and the next tick at once when there may be more. */
 static bool make_room(struct engine *engine) {
   struct evict_policy policy = {.ended_before_us = engine->now_us - engine->hot_window_us,
-                                .memory_max = engine->memory_max,
+                                .memory_max = engine->memory_max - engine->memory_max / memory_beside_parts,
                                 .tasks_max = tick_evictions_max};
   bool more = state_evict(engine->state, &policy, engine->history, engine_source(engine)) == tick_evictions_max;
   if (engine->reader_fresh) journal_reader_release(engine->reader);

@@ -19,7 +19,7 @@ struct engine_options {
   const char *version;   /* goes into node.started */
   int64_t hot_window_us; /* how long ended tasks stay in memory, once the state has a store for them (state_set_cold) */
   int64_t retention_us;  /* how long ended tasks are answered; 0: for ever */
-  uint64_t memory_max;   /* what tasks and receipts may take before ended ones leave sooner; bytes, 0: no bound */
+  uint64_t memory_max;   /* tasks and receipts get seven eighths before ended ones leave sooner; bytes, 0: no bound */
   const char *zoneinfo;  /* directory of time zones; NULL: the system's */
 };
 

@@ -94,7 +94,7 @@ static void memory_stays_under_its_bound(void **context) {
                     anonymous_bytes());
   }
   struct evict_counts counts = state_evict_counts(world.engine->state);
-  assert_true(most <= bound + bound / 4);
+  assert_true(most <= bound);
   assert_int_equal(counts.tasks + counts.tasks_away, tasks);
   assert_true(counts.tasks_away > tasks / 2);
   if (tasks >= 1000000) assert_true(anonymous_bytes() < bound);
