@@ -145,6 +145,7 @@ enum {
   mailbox_tickets_max = 16384,
   tick_expiries_max = 1024,
   tick_evictions_max = 1024, /* ended tasks that leave memory behind one tick */
+  evict_places_min = 2048,   /* while so many places are free, no memory is taken for new tasks */
   memory_beside_parts = 8,   /* of memory-max, one in so many is for what is no task: the follower's rows, what it sorts */
   dispatch_leases_max = 1024,
   dispatch_asides_max = 4096, /* tasks of one tick that are put aside because their concurrency key is held */

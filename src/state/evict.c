@@ -97,13 +97,33 @@ static bool forget(struct state *state, const struct task_node *node, struct his
   return true;
 }
 
+static uint64_t orders_bytes(const struct state *state) {
+  return (uint64_t)state->keys.live * sizeof(struct key_slot) + (uint64_t)state->timers.capacity * sizeof(struct heap_entry);
+}
+
+static uint64_t indexes_bytes(const struct state *state) {
+  return index_bytes(&state->task_ids) + index_bytes(&state->receipts) + index_bytes(&state->business_keys) +
+         index_bytes(&state->key_ids);
+}
+
 uint64_t state_memory_bytes(const struct state *state) {
-  const struct index *indexes[] = {&state->task_ids, &state->receipts, &state->business_keys, &state->key_ids};
-  uint64_t bytes = (uint64_t)state->tasks.live * sizeof(struct task_node) +
-                   (uint64_t)state->keys.live * sizeof(struct key_slot) +
-                   (uint64_t)state->timers.capacity * sizeof(struct heap_entry);
-  for (size_t i = 0; i < sizeof indexes / sizeof indexes[0]; i++) bytes += index_bytes(indexes[i]);
-  return bytes;
+  return (uint64_t)state->tasks.live * sizeof(struct task_node) + orders_bytes(state) + indexes_bytes(state);
+}
+
+/* What has been taken for as many, and will be: the places of tasks that left are used again, never given back, and an index
+ * that is made anew stands beside the old one. */
+static uint64_t taken_bytes(const struct state *state) {
+  enum { slots_of_entry = 4 };
+  uint64_t entries = state->task_ids.count + state->receipts.count + state->business_keys.count + state->key_ids.count;
+  uint64_t later = entries * slots_of_entry * sizeof(struct index_slot), now = indexes_bytes(state);
+  return (uint64_t)state->tasks.used * sizeof(struct task_node) + orders_bytes(state) + (later > now ? later : now);
+}
+
+/* Too much is there; or more would be taken, for want of places to use again. */
+static bool is_pressed(const struct state *state, uint64_t memory_max) {
+  if (memory_max == 0) return false;
+  return state_memory_bytes(state) > memory_max ||
+         (state->tasks.free_count < evict_places_min && taken_bytes(state) > memory_max);
 }
 
 /* ---- receipts ---- */
@@ -129,7 +149,7 @@ static void evict_receipts(struct state *state, bool pressed) {
 uint32_t state_evict(struct state *state, const struct evict_policy *policy, struct history *history,
                      struct record_source source) {
   uint32_t count = 0;
-  bool pressed = policy->memory_max != 0 && state_memory_bytes(state) > policy->memory_max;
+  bool pressed = is_pressed(state, policy->memory_max);
   for (; count < policy->tasks_max && state->ended.oldest != 0; count++) {
     struct task_node *node = node_at(state, state->ended.oldest);
     uint64_t business_hash = 0;
