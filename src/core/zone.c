@@ -63,12 +63,13 @@ static bool take_name(struct rule_text *text) {
   return length >= 3;
 }
 
-/* [+-]h[:mm[:ss]] */
-static bool take_time(struct rule_text *text, int32_t *ret_seconds) {
+/* [+-]h[:mm[:ss]]: an offset is a day at the most, the time of a change reaches days around. */
+enum { offset_hours_most = 24, change_hours_most = 167 };
+static bool take_time(struct rule_text *text, int hours_most, int32_t *ret_seconds) {
   int hours, minutes = 0, seconds = 0;
   bool minus = peek(text) == '-';
   if (minus || peek(text) == '+') text->at++;
-  if (!take_number(text, 167, &hours)) return false;
+  if (!take_number(text, hours_most, &hours)) return false;
   if (take(text, ':') && !take_number(text, 59, &minutes)) return false;
   if (take(text, ':') && !take_number(text, 59, &seconds)) return false;
   *ret_seconds = (hours * 3600 + minutes * 60 + seconds) * (minus ? -1 : 1);
@@ -86,7 +87,7 @@ static bool take_change(struct rule_text *text, struct change_rule *ret_rule) {
     if (take(text, 'J')) rule.kind = RULE_JULIAN;
     read = take_number(text, 365, &rule.day) && (rule.kind == RULE_DAY || rule.day >= 1);
   }
-  if (read && take(text, '/')) read = take_time(text, &rule.time);
+  if (read && take(text, '/')) read = take_time(text, change_hours_most, &rule.time);
   if (read) *ret_rule = rule;
   return read;
 }
@@ -95,14 +96,14 @@ static bool parse_rule(struct bytes footer, struct zone *zone) {
   struct rule_text text = {(const char *)footer.data, (const char *)footer.data + footer.size};
   int32_t west, west_saving;
   if (footer.size == 0) return true;
-  if (!take_name(&text) || !take_time(&text, &west)) return false;
+  if (!take_name(&text) || !take_time(&text, offset_hours_most, &west)) return false;
   zone->standard = (struct zone_type){-west, false};
   zone->has_rule = true;
   if (peek(&text) == -1) return true;
   if (!take_name(&text)) return false;
   zone->saving = (struct zone_type){zone->standard.offset + 3600, true};
   if (peek(&text) != ',') {
-    if (!take_time(&text, &west_saving)) return false;
+    if (!take_time(&text, offset_hours_most, &west_saving)) return false;
     zone->saving.offset = -west_saving;
   }
   zone->has_daylight = true;

@@ -98,6 +98,8 @@ static void rules(void **context) {
       {"UTC0", 1800000000, 0, false},
       {"<-03>3", 1800000000, -10800, false},
       {"<+0530>-5:30", 1800000000, 19800, false},
+      {"FAR24", 1800000000, -86400, false},
+      {"FAR-24", 1800000000, 86400, false},
       {"CET-1CEST,M3.5.0,M10.5.0/3", 1774745999, 3600, false}, /* 2026-03-29T00:59:59Z */
       {"CET-1CEST,M3.5.0,M10.5.0/3", 1774746000, 7200, true},
       {"CET-1CEST,M3.5.0,M10.5.0/3", 1792889999, 7200, true}, /* 2026-10-25T00:59:59Z */
@@ -146,6 +148,9 @@ static void rules_that_are_none(void **context) {
                                           "<CET-1",
                                           "CET-1:60",
                                           "CET--1",
+                                          "CET25",
+                                          "CET-25",
+                                          "CET-1CEST-25,M3.5.0,M10.5.0",
                                           "CET-1CEST;M3.5.0,M10.5.0"};
   for (size_t i = 0; i < sizeof rules_bad / sizeof rules_bad[0]; i++)
     if (ruled(rules_bad[i]) != NULL) fail_msg("%s passed", rules_bad[i]);
