@@ -64,14 +64,20 @@ static bool is_empty(const struct views *views) {
   return mdb_env_stat(views->env, &stat) == 0 && stat.ms_entries == 0;
 }
 
+/* How many transactions and snapshots the thread has open, those that are being begun or ended included. */
+static _Thread_local volatile unsigned open_here;
+bool views_are_open_here(void) { return open_here > 0; }
+
 static enum status tables_open(struct views *views, const struct views_options *options, struct fault *fault) {
   MDB_txn *txn = NULL;
   int code = mdb_txn_begin(views->env, NULL, options->read_only ? MDB_RDONLY : 0, &txn);
   if (code != 0) return views_fault(fault, code, views->path, "cannot begin to read it");
+  open_here++;
   for (unsigned i = 0; i < options->table_count && code == 0; i++)
     code = mdb_dbi_open(txn, options->tables[i], options->read_only ? 0 : MDB_CREATE, &views->tables[i]);
   if (code != 0) mdb_txn_abort(txn);
   else code = mdb_txn_commit(txn);
+  open_here--;
   if (code == MDB_NOTFOUND && is_empty(views))
     return fault_set(fault, STATUS_NOT_FOUND, NULL, "%.160s: nothing is in it yet", views->path);
   if (code == MDB_NOTFOUND || code == MDB_INCOMPATIBLE || code == MDB_DBS_FULL)
@@ -129,8 +135,10 @@ enum status views_remove(const char *directory) {
 
 enum status views_begin(struct views *views, bool write, struct fault *fault) {
   must(views->txn == NULL);
+  open_here++;
   int code = mdb_txn_begin(views->env, NULL, write ? 0 : MDB_RDONLY, &views->txn);
   if (code == 0) return STATUS_OK;
+  open_here--;
   views->txn = NULL;
   return views_fault(fault, code, views->path, "cannot begin a transaction");
 }
@@ -139,14 +147,17 @@ enum status views_commit(struct views *views, struct fault *fault) {
   must(views->txn != NULL);
   int code = mdb_txn_commit(views->txn);
   views->txn = NULL;
+  open_here--;
   if (code != 0) return views_fault(fault, code, views->path, "cannot write it");
   if (!views->read_only) length_settle(views);
   return STATUS_OK;
 }
 
 void views_abort(struct views *views) {
-  if (views->txn != NULL) mdb_txn_abort(views->txn);
+  if (views->txn == NULL) return;
+  mdb_txn_abort(views->txn);
   views->txn = NULL;
+  open_here--;
 }
 
 enum status views_get(struct views *views, unsigned table, struct bytes key, struct bytes *ret_value) {
@@ -257,12 +268,15 @@ enum status views_reader_begin(struct views_reader *reader) {
   must(!reader->reading);
   int code = mdb_txn_renew(reader->txn);
   reader->reading = code == 0;
+  if (code == 0) open_here++;
   return code == 0 ? STATUS_OK : journal_error(code);
 }
 
 void views_reader_end(struct views_reader *reader) {
-  if (reader->reading) mdb_txn_reset(reader->txn);
+  if (!reader->reading) return;
+  mdb_txn_reset(reader->txn);
   reader->reading = false;
+  open_here--;
 }
 
 enum status views_reader_get(struct views_reader *reader, unsigned table, struct bytes key, struct bytes *ret_value) {

@@ -30,6 +30,10 @@ void views_close(struct views *views); /* a transaction that is open is given up
  * also when there is none. PERMISSION_DENIED, IO_ERROR. */
 enum status views_remove(const char *directory);
 
+/* True in a thread that has a transaction or a snapshot of a store open: for a handler of the signals that damaged pages bring,
+ * since LMDB trusts what it reads. Safe to call in it. */
+bool views_are_open_here(void);
+
 /* ---- Transactions: one at a time, begun and ended on one thread. Spans that are given out live until it ends or writes. ----
  */
 

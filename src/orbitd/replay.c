@@ -10,6 +10,7 @@
 
 #include "base/guard.h"
 #include "engine/clock.h"
+#include "journal/views_store.h"
 #include "orbitd/follower.h"
 #include "state/evict.h"
 
@@ -36,8 +37,14 @@ static void put_text(char *line, size_t *size, const char *text) {
   while (*text != 0 && *size < 400) line[(*size)++] = *text++;
 }
 
-/* The checkpoint's file while it is being loaded: read by a signal handler, so it has no owner but the process. */
-static const char *volatile loading_file;
+/* The checkpoint's file, from its load to the end of the process: read by a signal handler, so it has no owner but the process.
+ */
+static char *volatile checkpoint_file;
+static volatile bool serving; /* the log has been read */
+
+enum { damage_count = 3 };
+static const int damage_signals[damage_count] = {SIGSEGV, SIGBUS, SIGABRT};
+static struct sigaction before_damage[damage_count];
 
 static void on_damaged_checkpoint(const char *file) {
   char line[512];
@@ -54,26 +61,24 @@ static void on_damaged_checkpoint(const char *file) {
 
 static void on_damage(int signal_number) {
   char line[512], digits[20];
-  if (loading_file != NULL) on_damaged_checkpoint(loading_file);
+  if (checkpoint_file != NULL && views_are_open_here()) on_damaged_checkpoint(checkpoint_file);
+  if (serving) { /* none of our business: as if nobody had listened */
+    for (unsigned i = 0; i < damage_count; i++) (void)sigaction(damage_signals[i], &before_damage[i], NULL);
+    (void)raise(signal_number);
+    return;
+  }
   size_t size = 0, count = u64_format(journal_progress_seq(), digits);
   put_text(line, &size, "orbitd: the log's pages are damaged; the last event that was read soundly is seq ");
   for (size_t i = 0; i < count; i++) line[size++] = digits[i];
   put_text(line, &size, "; nothing was changed: keep a copy of the data directory, and start from a backup of it\n");
   ssize_t written = write(STDERR_FILENO, line, size);
-  (void)written, (void)signal_number;
+  (void)written;
   _exit(3);
 }
 
-static const int damage_signals[] = {SIGSEGV, SIGBUS, SIGABRT};
-enum { damage_count = sizeof damage_signals / sizeof damage_signals[0] };
-
-static void damage_guard(struct sigaction before[damage_count]) {
+static void damage_guard(void) {
   struct sigaction action = {.sa_handler = on_damage, .sa_flags = (int)SA_RESETHAND};
-  for (unsigned i = 0; i < damage_count; i++) (void)sigaction(damage_signals[i], &action, &before[i]);
-}
-
-static void damage_unguard(const struct sigaction before[damage_count]) {
-  for (unsigned i = 0; i < damage_count; i++) (void)sigaction(damage_signals[i], &before[i], NULL);
+  for (unsigned i = 0; i < damage_count; i++) (void)sigaction(damage_signals[i], &action, &before_damage[i]);
 }
 
 /* ---- being told to stop ---- */
@@ -177,12 +182,8 @@ static enum status catch_up(struct replay *replay, const char *path, struct faul
 }
 
 static enum status load(struct replay *replay, const char *path, struct checkpoint_position *ret_from, struct fault *fault) {
-  cleanup(guard_free) char *file = NULL;
-  if (asprintf(&file, "%s/data.mdb", path) < 0) return fault_set(fault, STATUS_NO_MEMORY, NULL, "out of memory");
-  loading_file = file;
   enum status status = catch_up(replay, path, fault);
   if (status == STATUS_OK) status = checkpoint_load(path, replay->journal, &replay->state, ret_from, fault);
-  loading_file = NULL;
   if (status != STATUS_OK) return status;
   state_set_cold(replay->state, replay->options->cold);
   status = open_checkpoint(replay, path, fault);
@@ -222,17 +223,21 @@ enum status replay_log(struct edge *edge, struct journal *journal, const struct 
                           .options = options,
                           .total = journal_last_seq(journal),
                           .terminal = isatty(STDERR_FILENO) == 1};
-  struct sigaction before[damage_count];
   cleanup(guard_free) char *path = options->data_directory != NULL ? views_path(options->data_directory) : NULL;
   enum status status = STATUS_OK;
   int64_t started_us = clock_monotonic_us();
-  damage_guard(before);
+  if (path != NULL) {
+    char *file;
+    if (asprintf(&file, "%s/data.mdb", path) < 0) return fault_set(fault, STATUS_NO_MEMORY, NULL, "out of memory");
+    checkpoint_file = file;
+  }
+  damage_guard();
   if (path == NULL || !from_checkpoint(&replay, path)) {
     replay.state = state_new();
     status = fold_rest(&replay, (struct checkpoint_position){0, 0}, fault);
     if (path != NULL) state_set_cold(replay.state, options->cold);
   }
-  damage_unguard(before);
+  serving = true;
   if (status != STATUS_OK) {
     state_free(replay.state);
     return status;

@@ -17,7 +17,8 @@ struct replay_options {
  * and what is damaged is deleted. A state that was loaded leaves to the checkpoint what has ended: that is open then, lent and
  * the caller's (*ret_checkpoint; else NULL). CORRUPT, FOREIGN: the message names the seq and what does not fit. While it reads,
  * damaged pages end the process with a message that names the last sound seq, exit code 3; those of the checkpoint take it with
- * them, so that the next start does without. Progress goes to edge->replay_permille and the terminal. */
+ * them, so that the next start does without, also when they are met later, by whoever reads it in this process. Progress goes
+ * to edge->replay_permille and the terminal. */
 enum status replay_log(struct edge *edge, struct journal *journal, const struct replay_options *options,
                        struct state **ret_state, struct checkpoint **ret_checkpoint, struct fault *fault);
 

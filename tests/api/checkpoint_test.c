@@ -185,8 +185,8 @@ static void what_is_no_store_is_ignored_and_replaced(void **state) {
   expect_shown(before);
 }
 
-/* Damage in its pages: refused by the digest, or deleted with the process that it killed. Either way the start after that
- * serves all. */
+/* Damage in its pages: refused by the digest, or deleted with the process that it ended, at once or when somebody reads there
+ * later. Either way the start after that serves all. */
 static void damaged_pages_cost_a_start_at_most(void **state) {
   (void)state;
   api_server_start(&server, NULL);
@@ -207,7 +207,8 @@ static void damaged_pages_cost_a_start_at_most(void **state) {
       assert_int_equal(api_wait_exit(server.pid), 3);
       server.pid = 0;
     } else {
-      assert_int_equal(api_server_stop(&server, SIGTERM), 0);
+      int code = api_server_stop(&server, SIGTERM);
+      assert_true(code == 0 || (code == 3 && access(views_file, F_OK) != 0));
     }
   }
   free((void *)(uintptr_t)sound.data);
