@@ -6,29 +6,12 @@
 
 #include "replay/rig.h"
 
-enum { left_readers = 100, tasks_default = 150 };
+enum { left_readers = 100, tasks_default = 150, steps = 64 };
 
 static struct rig rig;
 static char tasks[24];
-static uint64_t plain; /* what one load adds to the file while nobody reads */
-
-/* ---- how the file grows ---- */
-
-/* Bytes of the log that LMDB uses; the file itself grows in large steps. */
-static uint64_t used_bytes(void) {
-  struct journal *journal = fixture_read(rig.server.data);
-  struct journal_stats stats;
-  journal_stats(journal, &stats);
-  journal_close(journal, false);
-  return stats.used_bytes;
-}
-
-/* What the same load adds each time. */
-static uint64_t growth(void) {
-  uint64_t before = used_bytes();
-  rig_load(&rig, tasks, NULL);
-  return used_bytes() - before;
-}
+static unsigned submitted;
+static pid_t started[log_readers_max]; /* readers that are not yet dead */
 
 static int begin(void **state) {
   const char *more = getenv("ORBIT_READERS_TASKS");
@@ -38,7 +21,6 @@ static int begin(void **state) {
   (void)api_program("orbit-bench");
   api_server_up(&rig.server);
   rig_load(&rig, tasks, NULL); /* what a new log does once */
-  plain = growth();
   return 0;
 }
 
@@ -48,11 +30,114 @@ static int end(void **state) {
   return 0;
 }
 
-/* Commits differ in size with the luck of the moment; a snapshot that is held costs many times as much. */
-static void expect_plain(uint64_t grown) {
-  print_message("the file grew by %" PRIu64 " KiB, without readers by %" PRIu64 " KiB\n", grown / 1024, plain / 1024);
-  if (grown > 2 * plain + 512 * 1024) fail_msg("%" PRIu64 " bytes instead of about %" PRIu64, grown, plain);
+static MDB_env *log_open(void) {
+  MDB_env *env;
+  const struct path path = path_of(rig.server.data, "log");
+  assert_int_equal(mdb_env_create(&env), 0);
+  assert_int_equal(mdb_env_open(env, path.text, MDB_RDONLY | MDB_NOTLS, 0), 0);
+  return env;
 }
+
+/* ---- who holds what ---- */
+
+struct places {
+  pid_t pid;      /* looked for */
+  bool has_place; /* it stands in the log's table of readers … */
+  bool holds;     /* … and holds a snapshot */
+  bool others;    /* somebody else holds one: the server reads too, for moments */
+};
+
+static int note_place(const char *line, void *context) {
+  struct places *places = context;
+  char *at;
+  long pid = strtol(line, &at, 10);
+  if (at == line) return 0; /* the headline */
+  const char *snapshot = strrchr(line, ' ');
+  bool holds = snapshot != NULL && snapshot[1] != '-';
+  if (pid != places->pid) places->others = places->others || holds;
+  else places->has_place = true, places->holds = places->holds || holds;
+  return 0;
+}
+
+static struct places places_of(pid_t pid) {
+  struct places places = {.pid = pid};
+  MDB_env *env = log_open();
+  assert_true(mdb_reader_list(env, note_place, &places) >= 0);
+  mdb_env_close(env);
+  return places;
+}
+
+/* ---- how the file grows ---- */
+
+struct pages {
+  uint64_t used;   /* the file itself grows in large steps */
+  uint64_t commit; /* LMDB's number of the last one */
+  uint64_t stock;  /* freed by commits up to a given one, and not taken again */
+};
+
+static struct pages pages_now(uint64_t until_commit) {
+  MDB_env *env = log_open();
+  MDB_envinfo info;
+  MDB_txn *txn;
+  MDB_cursor *cursor;
+  MDB_val key, value;
+  assert_int_equal(mdb_env_info(env, &info), 0);
+  struct pages pages = {.used = info.me_last_pgno + 1, .commit = info.me_last_txnid};
+  assert_int_equal(mdb_txn_begin(env, NULL, MDB_RDONLY, &txn), 0);
+  assert_int_equal(mdb_cursor_open(txn, 0, &cursor), 0); /* of free pages: commit → their count, then they */
+  while (mdb_cursor_get(cursor, &key, &value, MDB_NEXT) == 0) {
+    size_t commit, count;
+    memcpy(&commit, key.mv_data, sizeof commit);
+    memcpy(&count, value.mv_data, sizeof count);
+    if (commit <= until_commit) pages.stock += count;
+  }
+  mdb_cursor_close(cursor);
+  mdb_txn_abort(txn);
+  mdb_env_close(env);
+  return pages;
+}
+
+/* One commit, or a few. The server's own readers hold snapshots for moments, and a machine that is busy makes such a moment as
+ * long as it likes: so the next step waits until nobody but the holder has one. */
+static void step(pid_t holder) {
+  struct http_reply reply;
+  http_reply_init(&reply);
+  rig_submit(&rig, "step", submitted++, &reply);
+  http_reply_clear(&reply);
+  api_wait(!places_of(holder).others);
+}
+
+struct growth {
+  uint64_t commits, pages;
+};
+
+/* Each commit writes some pages anew and frees the old ones. Freed pages are taken again, oldest first, unless a snapshot is
+ * held that may show them: then every commit lengthens the file. */
+static struct growth steps_growth(pid_t holder) {
+  api_wait(!places_of(holder).others);
+  struct pages before = pages_now(0);
+  for (unsigned i = 0; i < steps; i++) step(holder);
+  struct pages after = pages_now(0);
+  struct growth growth = {after.commit - before.commit, after.used - before.used};
+  print_message("%" PRIu64 " commits made the file %" PRIu64 " pages longer\n", growth.commits, growth.pages);
+  assert_true(growth.commits >= steps);
+  return growth;
+}
+
+/* The same behind a load. What was free before it is used up first: else it would hide that what was freed since is not taken.
+ */
+static struct growth load_growth(pid_t holder) {
+  uint64_t start = pages_now(0).commit;
+  rig_load(&rig, tasks, NULL);
+  api_wait(!places_of(holder).others);
+  uint64_t stock = pages_now(start).stock;
+  for (uint64_t i = 0; i < stock && pages_now(start).stock != 0; i++) step(holder); /* each takes one at least */
+  return steps_growth(holder);
+}
+
+/* A submission takes a part of a page; what a snapshot pins is several pages a commit. */
+static void expect_plain(struct growth growth) { assert_true(growth.pages * 2 < growth.commits); }
+static void expect_pinned(struct growth growth) { assert_true(growth.pages >= growth.commits * 2); }
 
 /* ---- readers ---- */
 
@@ -65,6 +150,9 @@ static pid_t reader_start(enum held held, int ready[2]) {
   assert_true(pid >= 0);
   if (pid != 0) {
     (void)close(ready[1]);
+    unsigned i = 0;
+    while (started[i] != 0) i++;
+    started[i] = pid;
     return pid;
   }
   struct journal *journal = NULL;
@@ -91,44 +179,21 @@ static char reader_word(int ready[2]) {
 }
 
 static void kill_hard(pid_t pid) {
+  for (unsigned i = 0; i < log_readers_max; i++)
+    if (started[i] == pid) started[i] = 0;
   assert_int_equal(kill(pid, SIGKILL), 0);
   assert_int_equal(api_wait_exit(pid), 128 + SIGKILL);
 }
 
-static int note_reader(const char *line, void *context) {
-  char wanted[32];
-  const pid_t *pid = context;
-  (void)snprintf(wanted, sizeof wanted, "%10d ", (int)*pid);
-  return strncmp(line, wanted, strlen(wanted)) == 0 ? -1 : 0;
-}
-
-/* Whether the process stands in the log's table of readers. */
-static bool has_place(pid_t pid) {
-  MDB_env *env;
-  char path[300];
-  (void)snprintf(path, sizeof path, "%s/log", rig.server.data);
-  assert_int_equal(mdb_env_create(&env), 0);
-  assert_int_equal(mdb_env_open(env, path, MDB_RDONLY, 0), 0);
-  int found = mdb_reader_list(env, note_reader, &pid);
-  mdb_env_close(env);
-  return found < 0;
+/* A test that fails leaves no reader to the next one. */
+static int kill_started(void **state) {
+  (void)state;
+  for (unsigned i = 0; i < log_readers_max; i++)
+    if (started[i] != 0) kill_hard(started[i]);
+  return 0;
 }
 
 /* ---- tests ---- */
-
-static void a_killed_reader_pins_nothing_for_long(void **state) {
-  (void)state;
-  int ready[2];
-  pid_t pid = reader_start(HELD_SNAPSHOT, ready);
-  assert_int_equal(reader_word(ready), 'y');
-  assert_true(has_place(pid));
-  uint64_t held = growth();
-  print_message("with a snapshot held: %" PRIu64 " KiB, without %" PRIu64 " KiB\n", held / 1024, plain / 1024);
-  assert_true(held > 3 * plain + 512 * 1024); /* or what follows would show nothing */
-  kill_hard(pid);
-  api_wait(!has_place(pid)); /* the server looks by itself */
-  expect_plain(growth());
-}
 
 static void a_hundred_readers_may_be_left(void **state) {
   (void)state;
@@ -138,10 +203,10 @@ static void a_hundred_readers_may_be_left(void **state) {
     pids[i] = reader_start(HELD_NOTHING, ready);
     assert_int_equal(reader_word(ready), 'y');
   }
-  expect_plain(growth());
+  expect_plain(load_growth(0));
   for (unsigned i = 0; i < left_readers; i++) kill_hard(pids[i]);
-  for (unsigned i = 0; i < left_readers; i++) api_wait(!has_place(pids[i]));
-  expect_plain(growth());
+  for (unsigned i = 0; i < left_readers; i++) api_wait(!places_of(pids[i]).has_place);
+  expect_plain(load_growth(0));
 }
 
 /* All places taken: new readers are refused with a word, the server goes on; and the places of the dead are given again at
@@ -193,6 +258,17 @@ static uint64_t last_seq(void) {
   return seq;
 }
 
+/* Stops it between two looks at the log; in the middle of one it would hold a snapshot like any other. */
+static bool is_stopped_at_rest(pid_t pid) {
+  int status;
+  assert_int_equal(kill(pid, SIGSTOP), 0);
+  assert_int_equal(waitpid(pid, &status, WUNTRACED), pid);
+  assert_true(WIFSTOPPED(status));
+  if (!places_of(pid).holds) return true;
+  assert_int_equal(kill(pid, SIGCONT), 0);
+  return false;
+}
+
 /* A follower whose reader went to sleep misses nothing and costs nothing. */
 static void a_follower_may_be_stopped_for_a_while(void **state) {
   (void)state;
@@ -202,14 +278,27 @@ static void a_follower_may_be_stopped_for_a_while(void **state) {
   const char *const arguments[] = {program, "--data", rig.server.data, "log", "-f", "-n", "all", "-o", "jsonl", NULL};
   pid_t pid = api_spawn(arguments, NULL, out.text, NULL);
   api_wait(lines_of(out.text) == last_seq());
-  assert_int_equal(kill(pid, SIGSTOP), 0);
+  api_wait(is_stopped_at_rest(pid));
   uint64_t before = last_seq();
-  expect_plain(growth());
+  expect_plain(load_growth(0));
   assert_true(last_seq() > before);
   assert_true(lines_of(out.text) <= before);
   assert_int_equal(kill(pid, SIGCONT), 0);
   api_wait(lines_of(out.text) == last_seq());
   kill_hard(pid);
+}
+
+/* After the others: it leaves many free pages. */
+static void a_killed_reader_pins_nothing_for_long(void **state) {
+  (void)state;
+  int ready[2];
+  pid_t pid = reader_start(HELD_SNAPSHOT, ready);
+  assert_int_equal(reader_word(ready), 'y');
+  assert_true(places_of(pid).holds);
+  expect_pinned(load_growth(pid)); /* or what follows would show nothing */
+  kill_hard(pid);
+  api_wait(!places_of(pid).has_place); /* the server looks by itself */
+  expect_plain(steps_growth(0));
 }
 
 /* What it was all for: the log is sound, and the server stops as it should. */
@@ -224,8 +313,10 @@ static void the_log_is_sound_afterwards(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(a_killed_reader_pins_nothing_for_long), cmocka_unit_test(a_hundred_readers_may_be_left),
-      cmocka_unit_test(more_readers_than_there_are_places),    cmocka_unit_test(a_follower_may_be_stopped_for_a_while),
+      cmocka_unit_test_teardown(a_hundred_readers_may_be_left, kill_started),
+      cmocka_unit_test_teardown(more_readers_than_there_are_places, kill_started),
+      cmocka_unit_test(a_follower_may_be_stopped_for_a_while),
+      cmocka_unit_test_teardown(a_killed_reader_pins_nothing_for_long, kill_started),
       cmocka_unit_test(the_log_is_sound_afterwards),
   };
   return cmocka_run_group_tests(tests, begin, end);

@@ -62,20 +62,26 @@ static inline void rig_load(const struct rig *rig, const char *tasks, pid_t *ret
   else assert_int_equal(api_wait_exit(pid), 0);
 }
 
+/* A task that nobody takes. The key is name-number. */
+static inline void rig_submit(const struct rig *rig, const char *name, unsigned number, struct http_reply *reply) {
+  char body[512], key[32];
+  (void)snprintf(
+      body, sizeof body,
+      "{\"queue_id\":\"%s\",\"handler\":\"nobody\",\"handler_version\":\"1\",\"payload_version\":\"1\",\"payload\":{\"n\":"
+      "%u},\"task_timeout_ms\":600000,\"recovery_safety\":\"IDEMPOTENT\"}",
+      rig->server.queue_id, number);
+  (void)snprintf(key, sizeof key, "%s-%u", name, number);
+  http_post(&rig->server, rig->server.token, "/v1/tasks", key, body, reply);
+  if (reply->status != 201 && reply->status != 202) fail_msg("%d: %s", reply->status, reply->body);
+}
+
 /* Some tasks that are cancelled, with a reason on record. */
 static inline void rig_cancel(const struct rig *rig, unsigned count) {
   struct http_reply reply;
   http_reply_init(&reply);
   for (unsigned i = 0; i < count; i++) {
-    char body[512], key[32], target[128];
-    (void)snprintf(
-        body, sizeof body,
-        "{\"queue_id\":\"%s\",\"handler\":\"nobody\",\"handler_version\":\"1\",\"payload_version\":\"1\",\"payload\":{\"n\":"
-        "%u},\"task_timeout_ms\":600000,\"recovery_safety\":\"IDEMPOTENT\"}",
-        rig->server.queue_id, i);
-    (void)snprintf(key, sizeof key, "cancelled-%u", i);
-    http_post(&rig->server, rig->server.token, "/v1/tasks", key, body, &reply);
-    if (reply.status != 201 && reply.status != 202) fail_msg("%d: %s", reply.status, reply.body);
+    char key[32], target[128];
+    rig_submit(rig, "cancelled", i, &reply);
     (void)snprintf(target, sizeof target, "/v1/tasks/%s:cancel", http_text(&reply, "data.task.id"));
     (void)snprintf(key, sizeof key, "cancel-%u", i);
     http_post(&rig->server, rig->server.token, target, key, "{\"reason\":\"not wanted any more\"}", &reply);
