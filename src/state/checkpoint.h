@@ -64,8 +64,9 @@ enum status checkpoint_clean(struct checkpoint *checkpoint, uint64_t floor_seq, 
 /* For orbit-replay verify: compares the checkpoint in the directory with a fold of the log that was made from its first event
  * on. Whichever is behind is brought forward through the journal, so the fold may have moved on afterwards (a server that runs
  * on writes both). OK: equal, by digest; *ret_seq is the watermark. NOT_FOUND: there is no checkpoint. CORRUPT: they differ;
- * the fault names the first object that does. Else as checkpoint_load: the checkpoint would be ignored by a start, and the
- * fault says why. Holds one snapshot of views/ while it reads it, and needs memory for a second state. */
+ * the fault names the first object that does. UNAVAILABLE: not compared, the fault says why; the log may show its readers less
+ * than was folded, while a server waits for its disk. Else as checkpoint_load: the checkpoint would be ignored by a start, and
+ * the fault says why. Holds one snapshot of views/ while it reads it, and needs memory for a second state. */
 enum status checkpoint_compare(const char *directory, struct journal *journal, struct state *fold, uint64_t *ret_seq,
                                struct fault *fault);
 

@@ -38,13 +38,20 @@ static enum status chain_at(struct journal *journal, uint64_t seq, uint64_t *ret
   return status;
 }
 
+/* A walk of the file sees a commit as soon as it is written, readers of the log only once it is on the disk: the log may end
+ * before what was folded. */
 static enum status bring_forward(struct journal *journal, struct state *state, uint64_t until, struct fault *fault) {
   struct forward forward = {state, until};
   uint64_t after = state_last_seq(state), chain = 0;
   if (after >= until) return STATUS_OK;
   enum status status = after != 0 ? chain_at(journal, after, &chain, fault) : STATUS_OK;
   if (status == STATUS_OK) status = journal_replay(journal, after, chain, fold_until, &forward, fault);
-  return status == STATUS_END ? STATUS_OK : status;
+  if (status != STATUS_OK && status != STATUS_END) return status;
+  if (state_last_seq(state) == until) return STATUS_OK;
+  return fault_set(fault, STATUS_UNAVAILABLE, NULL,
+                   "the log shows its readers nothing behind seq %" PRIu64 " so far, and seq %" PRIu64
+                   " is needed: that commit is on its way to the disk",
+                   state_last_seq(state), until);
 }
 
 static enum status differs(const char *what, const struct id *id, struct fault *fault) {
@@ -98,14 +105,14 @@ static enum status moment_begin(const char *directory, struct journal *journal, 
     enum status status = checkpoint_attach(directory, 0, true, journal, &moment->views, &moment->meta, fault);
     if (status != STATUS_OK) return status;
     status = views_begin(moment->views, false, fault);
+    struct bytes now, beside;
+    bool known = status == STATUS_OK && views_get(moment->views, ROWS_META, bytes_text("checkpoint"), &now) == STATUS_OK &&
+                 meta_row_decode(now, &moment->meta) == STATUS_OK; /* perhaps newer than what was attached to */
     if (status == STATUS_OK)
       status = cold_offer(moment->cold, moment->views, moment->meta.seq, moment->meta.indexed_seq, fault);
     if (status == STATUS_OK && !cold_open(moment->cold, 0))
       status = fault_set(fault, STATUS_UNAVAILABLE, NULL, "%.160s: it cannot be read", directory);
-    struct bytes now, beside;
-    if (status == STATUS_OK && views_get(moment->views, ROWS_META, bytes_text("checkpoint"), &now) == STATUS_OK &&
-        cold_meta(moment->cold, &beside) == STATUS_OK && bytes_equal(now, beside) &&
-        meta_row_decode(now, &moment->meta) == STATUS_OK)
+    if (status == STATUS_OK && known && cold_meta(moment->cold, &beside) == STATUS_OK && bytes_equal(now, beside))
       return STATUS_OK;
     moment_end(moment);
     if (status != STATUS_OK) return status;
