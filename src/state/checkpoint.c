@@ -328,6 +328,7 @@ static enum status follow_batch(struct checkpoint *checkpoint, uint64_t events_m
       return fault_set(fault, STATUS_UNAVAILABLE, NULL, "the log's reader table is full");
     status = follow_one(checkpoint, &last, fault);
   }
+  journal_reader_release(checkpoint->reader); /* rows take their time to the disk; no page of the log waits for that */
   if (status == STATUS_OK) status = flush(checkpoint, fault);
   if (status == STATUS_OK) *ret_events = events;
   return status;

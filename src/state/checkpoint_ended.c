@@ -76,6 +76,7 @@ static enum status in_one_commit(struct checkpoint *checkpoint, change_function 
   if (status != STATUS_OK) return status;
   status = change(checkpoint, context);
   if (status == STATUS_OK) status = checkpoint_put_meta(checkpoint);
+  journal_reader_release(checkpoint->reader); /* as for batches: no page of the log waits for the disk of the rows */
   if (status == STATUS_OK) return views_commit(checkpoint->views, fault);
   views_abort(checkpoint->views);
   return fault_set(fault, status, NULL, "%s: %s", what, status_text(status));
@@ -272,10 +273,8 @@ enum status checkpoint_clean(struct checkpoint *checkpoint, uint64_t floor_seq, 
   struct cleaning cleaning = {.floor_seq = floor_seq};
   bool nothing;
   enum status status = is_clean(checkpoint, floor_seq, &nothing, fault);
-  if (status == STATUS_OK && !nothing) {
+  if (status == STATUS_OK && !nothing)
     status = in_one_commit(checkpoint, clean, &cleaning, "rows whose time is over cannot be removed", fault);
-    journal_reader_release(checkpoint->reader);
-  }
   checkpoint->failed = status != STATUS_OK;
   if (status == STATUS_OK) *ret_more = cleaning.rows >= checkpoint_clean_rows;
   return status;
