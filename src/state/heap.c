@@ -85,6 +85,16 @@ struct heap_entry heap_first(const struct heap *heap) {
   return heap->count != 0 ? heap->entries[0] : (struct heap_entry){0, 0};
 }
 
+int64_t heap_next(const struct heap *heap) {
+  struct heap_entry first = heap_first(heap);
+  return first.number != 0 ? first.key : INT64_MAX;
+}
+
+uint32_t heap_due(const struct heap *heap, int64_t now_us) {
+  struct heap_entry first = heap_first(heap);
+  return first.number != 0 && first.key <= now_us ? first.number : 0;
+}
+
 bool heap_is_sound(const struct heap *heap, const struct heap_owner *owner) {
   for (uint32_t i = 0; i < heap->count; i++) {
     if (*owner->position(owner->context, heap->entries[i].number) != i + 1) return false;

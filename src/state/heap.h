@@ -36,6 +36,9 @@ void heap_put(struct heap *heap, const struct heap_owner *owner, uint32_t number
 void heap_remove(struct heap *heap, const struct heap_owner *owner, uint32_t number);
 /* The lowest; number 0 when the heap is empty. */
 struct heap_entry heap_first(const struct heap *heap);
+/* Of a heap of times: the earliest, INT64_MAX when it is empty; and the number whose time has come at now, 0: none. */
+int64_t heap_next(const struct heap *heap);
+uint32_t heap_due(const struct heap *heap, int64_t now_us);
 /* True when no element stands before the one above it, and each knows its position. Walks all. */
 bool heap_is_sound(const struct heap *heap, const struct heap_owner *owner);
 /* True when a stands before b. */

@@ -45,15 +45,8 @@ void timer_set(struct state *state, uint32_t number, int64_t now_us) {
   else heap_put(&state->timers, &owner, number, at);
 }
 
-int64_t state_timer_next(const struct state *state) {
-  struct heap_entry first = heap_first(&state->timers);
-  return first.number != 0 ? first.key : INT64_MAX;
-}
-
-uint32_t state_timer_due(const struct state *state, int64_t now_us) {
-  struct heap_entry first = heap_first(&state->timers);
-  return first.number != 0 && first.key <= now_us ? first.number : 0;
-}
+int64_t state_timer_next(const struct state *state) { return heap_next(&state->timers); }
+uint32_t state_timer_due(const struct state *state, int64_t now_us) { return heap_due(&state->timers, now_us); }
 
 void state_renew(struct state *state, struct task *task, int64_t live_until) {
   struct task_node *node = (struct task_node *)task; /* task is the first member */

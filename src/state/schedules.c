@@ -31,15 +31,8 @@ void schedule_follow(struct state *state, uint32_t number) {
   else heap_put(&state->schedule_timers, &owner, number, at);
 }
 
-int64_t state_schedule_next(const struct state *state) {
-  struct heap_entry first = heap_first(&state->schedule_timers);
-  return first.number != 0 ? first.key : INT64_MAX;
-}
-
-uint32_t state_schedule_due(const struct state *state, int64_t now_us) {
-  struct heap_entry first = heap_first(&state->schedule_timers);
-  return first.number != 0 && first.key <= now_us ? first.number : 0;
-}
+int64_t state_schedule_next(const struct state *state) { return heap_next(&state->schedule_timers); }
+uint32_t state_schedule_due(const struct state *state, int64_t now_us) { return heap_due(&state->schedule_timers, now_us); }
 
 void state_schedule_put_off(struct state *state, uint32_t number, int64_t until_us) {
   struct heap_owner owner = timer_owner(state);

@@ -103,6 +103,23 @@ static void without_a_tie_equal_keys_all_come_out(void **context) {
   free(owner);
 }
 
+static void a_time_is_due_from_its_moment_on(void **context) {
+  (void)context;
+  struct owner *owner = calloc(1, sizeof *owner);
+  struct heap heap = {0};
+  struct heap_owner heap_owner = {position, NULL, owner};
+  assert_true(heap_next(&heap) == INT64_MAX);
+  assert_int_equal(heap_due(&heap, INT64_MAX), 0);
+  heap_put(&heap, &heap_owner, 1, 20);
+  heap_put(&heap, &heap_owner, 2, 10);
+  assert_true(heap_next(&heap) == 10);
+  assert_int_equal(heap_due(&heap, 9), 0);
+  assert_int_equal(heap_due(&heap, 10), 2);
+  assert_int_equal(heap_due(&heap, 30), 2);
+  heap_clear(&heap);
+  free(owner);
+}
+
 /* ---- pool ---- */
 
 static void numbers_are_used_again_and_nothing_moves(void **context) {
@@ -162,6 +179,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(random_against_the_model),
       cmocka_unit_test(without_a_tie_equal_keys_all_come_out),
+      cmocka_unit_test(a_time_is_due_from_its_moment_on),
       cmocka_unit_test(numbers_are_used_again_and_nothing_moves),
       cmocka_unit_test(churn_costs_no_pages),
   };
