@@ -142,9 +142,19 @@ static enum match match_path(const char *path, const struct target *target, stru
   }
 }
 
-static void allow_add(char allow[64], const char *method) {
+/* HEAD is answered as GET would be, without the body, which libmicrohttpd leaves away; a feed has no length to tell. */
+static bool answers_head(const struct route *route) {
+  return strcmp(route->method, "GET") == 0 && (route->flags & ROUTE_FEED) == 0;
+}
+
+static bool answers(const struct route *route, const char *method) {
+  return strcmp(method, route->method) == 0 || (strcmp(method, "HEAD") == 0 && answers_head(route));
+}
+
+static void allow_add(char allow[64], const struct route *route) {
   size_t length = strlen(allow);
-  (void)snprintf(allow + length, 64 - length, "%s%s", length > 0 ? ", " : "", method);
+  (void)snprintf(allow + length, 64 - length, "%s%s%s", length > 0 ? ", " : "", route->method,
+                 answers_head(route) ? ", HEAD" : "");
 }
 
 enum status route_find(const char *method, const struct target *target, const struct route **ret_route, struct id ret_ids[2],
@@ -154,8 +164,8 @@ enum status route_find(const char *method, const struct target *target, const st
     struct id ids[2] = {{{0}}, {{0}}};
     enum match match = match_path(routes[i].path, target, ids);
     if (match == MATCH_NO) continue;
-    if (strcmp(method, routes[i].method) != 0) {
-      allow_add(allow, routes[i].method);
+    if (!answers(&routes[i], method)) {
+      allow_add(allow, &routes[i]);
       continue;
     }
     *ret_route = &routes[i];

@@ -348,7 +348,7 @@ static const struct {
     {"GET /v1/tasks/$U/nothing HTTP/1.1\r\n" HOST AUTH "\r\n", 404, "NOT_FOUND", NULL, NULL},
     {"GET /v1/../v1/info HTTP/1.1\r\n" HOST AUTH "\r\n", 404, "NOT_FOUND", NULL, NULL},
     {"DELETE /v1/tasks/$U HTTP/1.1\r\n" HOST AUTH "\r\n", 405, "METHOD_NOT_ALLOWED", "Allow", NULL},
-    {"PUT /v1/info HTTP/1.1\r\n" HOST NONE, 405, "METHOD_NOT_ALLOWED", "Allow", "GET"},
+    {"PUT /v1/info HTTP/1.1\r\n" HOST NONE, 405, "METHOD_NOT_ALLOWED", "Allow", "GET, HEAD"},
     {"GET /v1/worker HTTP/1.1\r\n" HOST AUTH "Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n", 426, "UPGRADE_REQUIRED",
      "Upgrade", NULL},
     /* escapes */

@@ -250,6 +250,11 @@ class Documents:
     def paths(self):
         return {path: {method.upper() for method in methods} for path, methods in self.openapi["paths"].items()}
 
+    def streams(self, path):
+        """Whether GET of this path may be answered with a stream."""
+        answers = self.openapi["paths"][path]["get"]["responses"].values()
+        return any("text/event-stream" in self.resolved(answer).get("content", {}) for answer in answers)
+
     def judge_routes(self):
         """The document, the server's table and schema/http.md know the same routes, and the same permissions."""
         said = {(method, path): operation.get("x-permission") for method, path, operation in self.operations.values()}

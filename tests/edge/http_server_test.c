@@ -243,6 +243,38 @@ static void test_keep_alive(void **state) {
   guard_close(&fd);
 }
 
+/* HEAD: the head that GET would have, the length of its body too, and no body, so that the next answer follows at once. */
+static void test_head(void **state) {
+  struct server *server = *state;
+  static const struct {
+    const char *target;
+    int status;
+  } cases[] = {{"/healthz", 200},        {"/readyz", 200},    {"/v1/tasks/x", 404}, {"/nothing", 404},
+               {"/v1/tasks:batch", 405}, {"/v1/events", 405}, {"/v1/tasks", 200}};
+  int fd = client_connect(&server->fixture);
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    struct reply head, reply;
+    char text[512], length[16];
+    memset(&head, 0, offsetof(struct reply, text));
+    (void)snprintf(text, sizeof text, "HEAD %s HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer " TOKEN_ALL "\r\n\r\n",
+                   cases[i].target);
+    client_send_text(fd, text);
+    assert_true(client_receive_head(fd, &head));
+    assert_int_equal(strtol(head.text + 9, NULL, 10), cases[i].status);
+    assert_string_equal(reply_header(&head, "Content-Type"), "application/json");
+    text_keep(length, sizeof length, reply_header(&head, "Content-Length"));
+    if (cases[i].status == 405) continue;
+    (void)snprintf(text, sizeof text, "GET %s HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer " TOKEN_ALL "\r\n\r\n",
+                   cases[i].target);
+    client_send_text(fd, text);
+    client_receive(fd, &reply);
+    reply_check(&reply);
+    assert_int_equal(reply.status, cases[i].status);
+    assert_string_equal(reply_header(&reply, "Content-Length"), length);
+  }
+  guard_close(&fd);
+}
+
 static void test_pipelined(void **state) {
   struct server *server = *state;
   enum { many = 50 };
@@ -270,6 +302,7 @@ int main(void) {
       cmocka_unit_test(test_phases),  cmocka_unit_test(test_info),       cmocka_unit_test(test_submit_and_read),
       cmocka_unit_test(test_scope),   cmocka_unit_test(test_bodies),     cmocka_unit_test(test_back_pressure),
       cmocka_unit_test(test_queries), cmocka_unit_test(test_keep_alive), cmocka_unit_test(test_pipelined),
+      cmocka_unit_test(test_head),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }
