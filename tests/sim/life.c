@@ -174,18 +174,26 @@ void sim_go_down(struct sim *sim) {
       next = mail->next;
       if (mail->kind != MAIL_TICKET) push_free((struct push *)mail);
     }
+  sim->counts.left += state_evict_counts(sim->engine->state).tasks_away;
+  sim_views_down(sim);
   engine_free(sim->engine);
+  sim_views_gone(sim);
   sim->engine = NULL;
 }
 
 /* One try. False: the process ended in it. */
 static bool come_up(struct sim *sim, enum fate fate) {
-  struct engine_options options = {.id_seed = sim->seed + ++sim->lives * UINT64_C(0x2545F4914F6CDD1D), .version = "sim"};
+  struct engine_options options = {.id_seed = sim->seed + ++sim->lives * UINT64_C(0x2545F4914F6CDD1D),
+                                   .version = "sim",
+                                   .hot_window_us = sim->hot_window_us,
+                                   .retention_us = sim->retention_us,
+                                   .memory_max = sim->memory_max};
   struct fault fault = {0};
   const char *wrong = disk_open(sim->disk);
   if (wrong != NULL) model_complain(&sim->model, "the log is damaged after a crash: %s", wrong);
   struct state *state = folded(sim);
   if (state == NULL) return false;
+  state = sim_views_up(sim, state);
   clock_init(&sim->clock, sim->wall_us, sim->monotonic_us, journal_last_time_us(sim->disk));
   sim->now_us = clock_read(&sim->clock, sim->wall_us, sim->monotonic_us);
   sim->engine = engine_new(sim->disk, state, &options);
@@ -303,6 +311,7 @@ void sim_open(struct sim *sim, uint64_t seed, enum mistake mistake, bool trace) 
   sim->model.node_id = journal_node_id(sim->disk);
   found_all(sim);
   sim_make_lists(sim);
+  sim_views_choose(sim);
   static const uint8_t whos[workers_max] = {WHO_FIRST, WHO_FIRST, WHO_FIRST, WHO_OTHER, WHO_OTHER, WHO_NARROW};
   static const uint8_t instances[workers_max] = {0, 1, 2, 2, 3, 4}; /* one number in two applications: two instances */
   for (unsigned i = 0; i < workers_max; i++) sim->workers[i] = (struct worker_here){.who = whos[i], .instance = instances[i]};
@@ -317,5 +326,6 @@ void sim_close(struct sim *sim) {
   free(sim->events);
   model_clear(&sim->model);
   codec_close(&sim->codec);
+  sim_views_clear(sim);
   disk_free(sim->disk);
 }

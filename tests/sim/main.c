@@ -151,13 +151,14 @@ static void add_counts(struct sim_counts *sum, const struct sim_counts *counts) 
   sum->commits += counts->commits;
   sum->events += counts->events;
   sum->steps += counts->steps;
+  sum->left += counts->left;
   for (unsigned i = 0; i < FAULT_COUNT; i++) sum->faults[i] += counts->faults[i];
   sum->digest = XXH3_64bits(digests, sizeof digests);
 }
 
 static void tell_counts(const struct sim_counts *sum, uint64_t episodes, uint64_t violations) {
-  (void)printf("commands %" PRIu64 "\ncommits %" PRIu64 "\nevents %" PRIu64 "\nepisodes %" PRIu64 "\n", sum->commands,
-               sum->commits, sum->events, episodes);
+  (void)printf("commands %" PRIu64 "\ncommits %" PRIu64 "\nevents %" PRIu64 "\nepisodes %" PRIu64 "\nleft memory %" PRIu64 "\n",
+               sum->commands, sum->commits, sum->events, episodes, sum->left);
   for (unsigned i = 0; i < FAULT_COUNT; i++)
     (void)printf("faults %" PRIu64 " %s\n", sum->faults[i], fault_kind_text((enum fault_kind)i));
   (void)printf("violations %" PRIu64 "\ndigest %016" PRIx64 "\n", violations, sum->digest);

@@ -293,10 +293,23 @@ static judge *const judges[COMMAND_KIND_COUNT] = {
     [COMMAND_CREDENTIAL_REVOKE] = model_credential_request,
 };
 
+/* It cannot be answered without what may have left memory: a task that has ended, or the receipt of a request that names none. */
+static bool may_be_out_of_reach(struct model *model, const struct request *request) {
+  const struct model_task *task = NULL;
+  if (!model->views_short) return false;
+  if (!request_names_task(request)) return request_has_identity(request) || request->kind == COMMAND_LIST_TASKS;
+  task = model_task(model, &request->task_id);
+  return task == NULL || model_is_over(task->state);
+}
+
 void model_take(struct model *model, const struct request *request, const struct operation *operation,
                 struct expected *ret_expected) {
   memset(ret_expected, 0, sizeof *ret_expected);
   if (needs_room(request->kind) && model->starved) {
+    ret_expected->status = STATUS_UNAVAILABLE;
+    return;
+  }
+  if (model->refused_for_now && may_be_out_of_reach(model, request)) {
     ret_expected->status = STATUS_UNAVAILABLE;
     return;
   }

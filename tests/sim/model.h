@@ -194,6 +194,8 @@ struct model {
   struct foreseen want;
   const struct event *have;
   bool disk_full, starved, draining; /* draining: the server gives out no new work */
+  bool views_short;                  /* what left memory may be out of reach, */
+  bool refused_for_now;              /* and the request that is taken up was refused as if it were so */
   struct model_push pushes[model_pushes_max];
   uint32_t push_count;
   uint32_t touched[model_touched_max]; /* tasks that changed */

@@ -193,6 +193,12 @@ bool request_means_the_same(const struct request *a, const struct request *b) {
   }
 }
 
+bool request_names_task(const struct request *request) {
+  enum command_kind kind = request->kind;
+  return kind == COMMAND_GET_TASK || (kind >= COMMAND_START && kind <= COMMAND_RELEASE) ||
+         (kind >= COMMAND_CANCEL && kind <= COMMAND_RETRY);
+}
+
 bool request_has_identity(const struct request *request) {
   enum command_kind kind = request->kind;
   bool worker = kind == COMMAND_START || kind == COMMAND_FINISH || kind == COMMAND_RELEASE;

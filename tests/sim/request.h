@@ -122,6 +122,8 @@ struct id message_id_of(uint64_t key);
 
 /* The meaning of both is the same, whoever asks under whatever key. */
 bool request_means_the_same(const struct request *a, const struct request *b);
+/* It is about one task. */
+bool request_names_task(const struct request *request);
 /* An operation with an identity of its own. */
 bool request_has_identity(const struct request *request);
 /* Both name the same operation: kind, target, key and, for workers, application. */

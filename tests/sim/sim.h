@@ -10,8 +10,10 @@
 #include "engine/engine.h"
 #include "sim/disk.h"
 #include "sim/model.h"
+#include "sim/views.h"
+#include "state/checkpoint.h"
 
-/* STEP(NAME, weight): how often it comes, in ten-thousandths. */
+/* STEP(NAME, weight): how often it comes, against the others. */
 #define STEPS(STEP)   \
   STEP(TICK, 2100)    \
   STEP(WAIT, 700)     \
@@ -36,6 +38,7 @@
   STEP(QUEUE, 140)    \
   STEP(ADMIN, 60)     \
   STEP(SCHEDULE, 90)  \
+  STEP(FOLLOW, 500)   \
   STEP(LOSE, 120)     \
   STEP(DUPLICATE, 60) \
   STEP(CRASH, 6)      \
@@ -43,7 +46,8 @@
   STEP(BREAK, 18)     \
   STEP(DISK, 24)      \
   STEP(SLOW, 24)      \
-  STEP(CLOCK, 24)
+  STEP(CLOCK, 24)     \
+  STEP(VIEWS, 12)
 
 enum step_kind {
 #define STEP(name, weight) STEP_##name,
@@ -78,7 +82,8 @@ struct step {
   FAULT(DISCONNECT, "disconnect")                        \
   FAULT(REPEAT, "repeat with the same identity")         \
   FAULT(CONFLICT, "same identity, other content")        \
-  FAULT(RACE, "cancel, review and retry racing")
+  FAULT(RACE, "cancel, review and retry racing")         \
+  FAULT(VIEWS, "views/ full, broken, damaged or removed")
 
 enum fault_kind {
 #define FAULT(name, text) FAULT_##name,
@@ -122,6 +127,17 @@ struct worker_here {
   bool was_here;
 };
 
+/* What keeps views/, in the place of the server's follower. */
+struct follower_here {
+  bool keeps; /* this world has views/; its parts below are there */
+  struct views_disk *disk;
+  struct cold *cold;
+  struct checkpoint *checkpoint; /* NULL: not open */
+  uint64_t index_min;            /* so many receipts wait before they are sorted in */
+  uint8_t stage;                 /* of the follower's round */
+  bool is_short;                 /* something failed, and it has not caught up since: what left memory may be out of reach */
+};
+
 /* What is needed to write requests out and read them again, and the digests of the world's documents. */
 struct codec {
   struct json json;
@@ -131,6 +147,7 @@ struct codec {
 
 struct sim_counts {
   uint64_t commands, commits, events, steps;
+  uint64_t left; /* ended tasks that were not in memory when the server went down */
   uint64_t faults[FAULT_COUNT];
   uint64_t digest; /* of the log's bytes */
 };
@@ -141,6 +158,9 @@ struct sim {
   struct engine *engine; /* NULL: down */
   struct outbox outbox;
   struct session_gauge gauge;
+  struct follower_here follower;
+  int64_t hot_window_us, retention_us;
+  uint64_t memory_max;
   struct id namespace_id;
   struct codec codec;
   struct id queue_lists[queue_masks][queues_max]; /* by mask, for worker.hello */
@@ -235,6 +255,23 @@ void sim_compare_page(struct sim *sim, const struct request *request, struct ans
 void sim_turn_page(struct sim *sim, const struct pending *pending);
 /* A page of some list is asked for. */
 void step_browse(struct sim *sim);
+
+/* ---- follower.c: views/ ---- */
+
+/* Whether there is one, and how long things stay in memory. */
+void sim_views_choose(struct sim *sim);
+void sim_views_clear(struct sim *sim);
+/* Comes up from views/ where that can be done, and then frees the state that was folded anew; else returns that one. */
+struct state *sim_views_up(struct sim *sim, struct state *anew);
+/* Before the engine goes, and behind it. */
+void sim_views_down(struct sim *sim);
+void sim_views_gone(struct sim *sim);
+/* Until it has caught up, without a fault. */
+void sim_follow_all(struct sim *sim);
+/* The task as it is kept, in memory or (copied to room) in views/. NULL: nowhere. */
+const struct task *sim_kept_task(struct sim *sim, const struct id *id, struct task *room);
+void step_follow(struct sim *sim);
+void step_views(struct sim *sim);
 
 /* ---- admin.c ---- */
 
