@@ -78,7 +78,7 @@ static enum status open_checkpoint(struct follower *follower, struct fault *faul
 /* Behind the events: what waits is sorted in, what is over goes, and whoever reads is told. */
 static enum status tidy(struct follower *follower, struct fault *fault) {
   bool more = true;
-  enum status status = checkpoint_index(follower->checkpoint, follower->index_receipts, fault);
+  enum status status = checkpoint_index(follower->checkpoint, follower->index_receipts, cold_floor(follower->cold), fault);
   for (unsigned i = 0; status == STATUS_OK && more && i < follower_commits_max; i++)
     status = checkpoint_clean(follower->checkpoint, cold_floor(follower->cold), &more, fault);
   return status == STATUS_OK ? checkpoint_lend(follower->checkpoint, follower->cold, fault) : status;

@@ -172,11 +172,11 @@ static enum status catch_up(struct replay *replay, const char *path, struct faul
   while (status == STATUS_OK && events != 0 &&
          replay->total - checkpoint_seq(replay->checkpoint) >= memory_max / event_memory_bytes) {
     status = checkpoint_follow(replay->checkpoint, checkpoint_batch_events, &events, fault);
-    if (status == STATUS_OK) status = checkpoint_index(replay->checkpoint, checkpoint_index_receipts, fault);
+    if (status == STATUS_OK) status = checkpoint_index(replay->checkpoint, checkpoint_index_receipts, 0, fault);
     if (status == STATUS_OK) show_progress(replay, checkpoint_seq(replay->checkpoint));
     if (status == STATUS_OK) status = heed_stop(fault);
   }
-  if (status == STATUS_OK) status = checkpoint_index(replay->checkpoint, memory_max / event_memory_bytes, fault);
+  if (status == STATUS_OK) status = checkpoint_index(replay->checkpoint, memory_max / event_memory_bytes, 0, fault);
   put_away(replay);
   return status;
 }

@@ -52,9 +52,9 @@ uint64_t checkpoint_seq(const struct checkpoint *checkpoint);
 /* Says to whoever reads from it how far it is, and lends it when it is not lent yet; cold_withdraw comes before
  * checkpoint_close. */
 enum status checkpoint_lend(struct checkpoint *checkpoint, struct cold *cold, struct fault *fault);
-/* Sorts the identities of all receipts that wait into their index, once at least as many wait as told; some commits, each of
- * which is sound. Then as checkpoint_follow. */
-enum status checkpoint_index(struct checkpoint *checkpoint, uint64_t waiting_min, struct fault *fault);
+/* Sorts the identities of all receipts that wait into their index, once at least as many wait as told, or memory has let go of
+ * some of them (those up to floor_seq; 0: none); some commits, each of which is sound. Then as checkpoint_follow. */
+enum status checkpoint_index(struct checkpoint *checkpoint, uint64_t waiting_min, uint64_t floor_seq, struct fault *fault);
 /* Removes rows whose time is over, at most about checkpoint_clean_rows: those of tasks that are gone, and the receipts up to
  * floor_seq as the log has them, once they are sorted in. *ret_more: there are further ones. Then as checkpoint_follow. */
 enum status checkpoint_clean(struct checkpoint *checkpoint, uint64_t floor_seq, bool *ret_more, struct fault *fault);

@@ -148,9 +148,12 @@ static enum status put_identities(struct checkpoint *checkpoint, void *context) 
   return STATUS_OK;
 }
 
-enum status checkpoint_index(struct checkpoint *checkpoint, uint64_t waiting_min, struct fault *fault) {
+enum status checkpoint_index(struct checkpoint *checkpoint, uint64_t waiting_min, uint64_t floor_seq, struct fault *fault) {
   struct waiting waiting = {.capacity = checkpoint->meta.receipts - checkpoint->meta.indexed};
-  bool wanted = checkpoint->meta.retained_seq > checkpoint->meta.indexed_seq; /* else what is gone could not be removed */
+  /* Else what is gone could not be removed; or, where the rows are being made anew, what memory let go of could not be found.
+   */
+  bool wanted = checkpoint->meta.retained_seq > checkpoint->meta.indexed_seq ||
+                (floor_seq > checkpoint->meta.indexed_seq && floor_seq <= checkpoint->meta.seq);
   if ((waiting.capacity < waiting_min && !wanted) || checkpoint->meta.indexed_seq == checkpoint->meta.seq) return STATUS_OK;
   waiting.entries = guard_malloc(sizeof *waiting.entries * (waiting.capacity + 1));
   enum status status = views_begin(checkpoint->views, false, fault);

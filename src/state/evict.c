@@ -7,7 +7,10 @@
 #include "base/limits.h"
 #include "state/rows.h"
 
-void state_set_cold(struct state *state, struct cold *cold) { state->cold = cold; }
+void state_set_cold(struct state *state, struct cold *cold) {
+  state->cold = cold;
+  cold_set_floor(cold, state->receipts_floor);
+}
 
 void state_close_cold(struct state *state) {
   if (state->cold != NULL) cold_close(state->cold);

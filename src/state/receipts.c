@@ -92,6 +92,7 @@ static enum status find_by_task(const struct looking *looking, struct event *ret
 static enum status find_in_store(const struct looking *looking, struct event *ret_event) {
   const struct state *state = looking->state;
   if (!cold_open(state->cold, state->needed_seq)) return STATUS_UNAVAILABLE;
+  if (cold_indexed_seq(state->cold) < state->receipts_floor) return STATUS_UNAVAILABLE; /* made anew, and not sorted in yet */
   for (uint64_t seq = 0;;) {
     enum status status = cold_identity(state->cold, identity_key(looking->identity), &seq);
     if (status == STATUS_OK && seq > state->receipts_floor) return STATUS_END;

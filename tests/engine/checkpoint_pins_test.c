@@ -55,7 +55,7 @@ static void rows_are_written_without_a_snapshot(void **context) {
   unsigned before = commits;
   bool more;
   struct fault fault;
-  assert_int_equal(checkpoint_index(stage->checkpoint, 0, &fault), STATUS_OK);
+  assert_int_equal(checkpoint_index(stage->checkpoint, 0, 0, &fault), STATUS_OK);
   assert_true(commits > before);
   before = commits;
   assert_int_equal(checkpoint_clean(stage->checkpoint, journal_last_seq(stage->world.journal), &more, &fault), STATUS_OK);

@@ -151,7 +151,7 @@ static void expect_found(struct stage *stage, enum rows_table table) {
 static void follow_and_sort(struct stage *stage, enum rows_table table) {
   struct fault fault = {0};
   follow_all(stage);
-  if (table >= ROWS_ENDED) assert_int_equal(checkpoint_index(stage->checkpoint, 0, &fault), STATUS_OK);
+  if (table >= ROWS_ENDED) assert_int_equal(checkpoint_index(stage->checkpoint, 0, 0, &fault), STATUS_OK);
   stop_following(stage);
 }
 

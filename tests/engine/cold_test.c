@@ -346,6 +346,33 @@ static void a_store_that_is_away_is_waited_for(void **context) {
   assert_true(world_do(world, &commands[1]).deduplicated);
 }
 
+/* What was sorted in is sorted in again, however few receipts wait, before an identity that memory let go of is judged: else
+ * the repeat of a submission would make a second task. */
+static void rows_made_anew_know_every_identity(void **context) {
+  struct pair *pair = *context;
+  struct world *world = &pair->cold;
+  struct push push;
+  struct fault fault = {0};
+  uint64_t events;
+  (void)ended_task(pair, "a", &push);
+  world_follow(world);
+  world_tick(world);
+  struct command again = world_submit(world, "a");
+  uint64_t sorted = cold_floor(world->cold);
+  assert_int_not_equal(sorted, 0);
+  world->index_min = 1000000; /* as after a start with another memory-max */
+  world_restart(world);
+  assert_true(cold_floor(world->cold) >= sorted); /* a start says anew what memory does not hold */
+  world_lose_views(world);
+  assert_int_equal(checkpoint_follow(world->checkpoint, 1000, &events, &fault), STATUS_OK);
+  assert_int_equal(checkpoint_lend(world->checkpoint, world->cold, &fault), STATUS_OK);
+  assert_int_equal(world_do(world, &again).status, STATUS_UNAVAILABLE);
+  world_follow(world);
+  struct answer answer = world_do(world, &again);
+  assert_int_equal(answer.status, STATUS_OK);
+  assert_true(answer.deduplicated);
+}
+
 /* The window: to the microsecond of the tick. */
 static void what_has_ended_stays_for_the_window(void **context) {
   (void)context;
@@ -376,6 +403,7 @@ int main(void) {
       ROW(a_retry_of_what_left_is_seen_on_it),
       ROW(deleted_views_change_nothing),
       ROW(a_store_that_is_away_is_waited_for),
+      ROW(rows_made_anew_know_every_identity),
       cmocka_unit_test(what_has_ended_stays_for_the_window),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -227,6 +227,15 @@ void world_evict(struct world *world) {
   world_restart(world);
 }
 
+void world_lose_views(struct world *world) {
+  cleanup(guard_free) char *path = views_of(world);
+  cold_withdraw(world->cold);
+  checkpoint_close(world->checkpoint);
+  world->checkpoint = NULL;
+  assert_int_equal(checkpoint_remove(path), STATUS_OK);
+  lend(world);
+}
+
 void world_follow(struct world *world) {
   struct fault fault = {0};
   uint64_t events;
@@ -234,7 +243,8 @@ void world_follow(struct world *world) {
   do
     if (checkpoint_follow(world->checkpoint, 1000, &events, &fault) != STATUS_OK) fail_msg("follow: %s", fault.message);
   while (events != 0);
-  if (checkpoint_index(world->checkpoint, world->index_min, &fault) != STATUS_OK) fail_msg("index: %s", fault.message);
+  if (checkpoint_index(world->checkpoint, world->index_min, cold_floor(world->cold), &fault) != STATUS_OK)
+    fail_msg("index: %s", fault.message);
   do
     if (checkpoint_clean(world->checkpoint, cold_floor(world->cold), &more, &fault) != STATUS_OK)
       fail_msg("clean: %s", fault.message);

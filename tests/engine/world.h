@@ -49,6 +49,8 @@ void world_twin(struct world *twin, struct world *world);
 void world_evict(struct world *world);
 /* The checkpoint follows to the end of the log, sorts identities in, and lets rows go. */
 void world_follow(struct world *world);
+/* The rows of the checkpoint are gone while the server runs: it begins anew, and has followed nothing yet. */
+void world_lose_views(struct world *world);
 /* A fold of the whole log, which checks; the caller frees. */
 struct state *world_fold(struct world *world);
 /* Stops without a word, as a crash does (what was committed is there), and starts again from the log at now_us. */

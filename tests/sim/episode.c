@@ -48,7 +48,7 @@ static make_step *const makers[STEP_COUNT] = {
     [STEP_ADMIN] = step_admin,         [STEP_SCHEDULE] = step_schedule, [STEP_LOSE] = step_lose,
     [STEP_DUPLICATE] = step_duplicate, [STEP_CRASH] = step_crash,       [STEP_STOP] = step_stop,
     [STEP_BREAK] = step_break,         [STEP_DISK] = step_disk,         [STEP_SLOW] = step_slow,
-    [STEP_CLOCK] = step_clock,         [STEP_FOLLOW] = step_follow,   [STEP_VIEWS] = step_views,
+    [STEP_CLOCK] = step_clock,         [STEP_FOLLOW] = step_follow,     [STEP_VIEWS] = step_views,
 };
 
 /* ---- the end ---- */

@@ -12,8 +12,7 @@ static const char directory[] = "views";
 void sim_views_choose(struct sim *sim) {
   static const int64_t windows[] = {0, 0, 5000000, 60000000};
   struct follower_here *here = &sim->follower;
-  here->keeps = sim_chance(sim, 30);
-  here->index_min = sim_roll(sim, 3) * 40;
+  here->keeps = sim_chance(sim, 25);
   sim->hot_window_us = windows[sim_roll(sim, 4)];
   sim->memory_max = sim_chance(sim, 40); /* one byte: too much is always there */
   if (!here->keeps) return;
@@ -68,11 +67,13 @@ static struct state *load(struct sim *sim, struct fault *fault) {
 }
 
 struct state *sim_views_up(struct sim *sim, struct state *anew) {
+  static const uint64_t waits[] = {0, 40, 300, 1000000};
   struct follower_here *here = &sim->follower;
   struct fault fault = {0};
   if (!here->keeps || !sim_is_well(sim)) return anew;
   must(here->cold == NULL);
   here->cold = cold_new();
+  here->index_min = waits[sim_roll(sim, 4)]; /* who starts a server may tell it something else each time */
   here->is_short = false;
   if (sim_chance(sim, 10)) (void)views_remove(directory);
   struct state *state = load(sim, &fault);
@@ -124,7 +125,7 @@ static enum status follow_on(struct sim *sim, uint64_t events_max, struct fault 
     case 0:
       return follow(sim, events_max, fault);
     case 1:
-      return checkpoint_index(here->checkpoint, here->index_min, fault);
+      return checkpoint_index(here->checkpoint, here->index_min, cold_floor(here->cold), fault);
     case 2:
       return checkpoint_clean(here->checkpoint, cold_floor(here->cold), &more, fault);
     default:

@@ -293,7 +293,8 @@ static judge *const judges[COMMAND_KIND_COUNT] = {
     [COMMAND_CREDENTIAL_REVOKE] = model_credential_request,
 };
 
-/* It cannot be answered without what may have left memory: a task that has ended, or the receipt of a request that names none. */
+/* It cannot be answered without what may have left memory: a task that has ended, or the receipt of a request that names none.
+ */
 static bool may_be_out_of_reach(struct model *model, const struct request *request) {
   const struct model_task *task = NULL;
   if (!model->views_short) return false;

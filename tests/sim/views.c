@@ -47,7 +47,9 @@ struct views_reader {
 /* A path names no disk of a simulation: the mounted one is meant, whatever the path. */
 static struct views_disk *mounted;
 
-struct views_disk *views_disk_new(void) { return guard_calloc(1, sizeof(struct views_disk)); }
+struct views_disk *views_disk_new(void) {
+  return guard_calloc(1, sizeof(struct views_disk));
+}
 
 static void disk_empty(struct views_disk *disk) {
   for (unsigned i = 0; i < views_tables_max; i++) {
