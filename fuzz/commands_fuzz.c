@@ -16,7 +16,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   for (size_t at = 0; at + step_bytes <= size && count < steps_max; at += step_bytes, count++)
     steps[count] = (struct step){.kind = (enum step_kind)(data[at] % STEP_COUNT),
                                  .luck = (UINT64_C(256) * data[at + 1] + data[at + 2]) * UINT64_C(0xD1342543DE82EF95)};
-  struct episode episode = {.seed = 1, .steps = steps, .count = count};
+  /* Other worlds too: with views/ and without. */
+  struct episode episode = {.seed = 1 + count % 8, .steps = steps, .count = count};
   episode_run(&episode, &result);
   if (result.complaint[0] != 0) (void)fprintf(stderr, "at step %u: %s\n", result.step, result.complaint);
   must(result.complaint[0] == 0);
