@@ -246,33 +246,67 @@ static void test_noise(void **state) {
 
 /* ---- Beside a writer ---- */
 
+/* A thread that commits so much for each reading, however long that takes: a log that grew for as long as the readings take
+ * would make them longer in turn, and on a fast disk fill its map. */
 struct writing {
   struct journal *journal;
-  _Atomic bool stop;
+  pthread_mutex_t mutex;
+  pthread_cond_t changed;
+  unsigned commits, wanted;
+  bool stop;
+  enum status status; /* of its last commit: assertions are for the test's own thread */
+  struct fault fault;
 };
+
+/* Waits until one more is wanted. False: none will be. */
+static bool write_is_wanted(struct writing *writing, unsigned done) {
+  assert_int_equal(pthread_mutex_lock(&writing->mutex), 0);
+  writing->commits = done;
+  while (!writing->stop && done >= writing->wanted) assert_int_equal(pthread_cond_wait(&writing->changed, &writing->mutex), 0);
+  bool stop = writing->stop;
+  assert_int_equal(pthread_mutex_unlock(&writing->mutex), 0);
+  return !stop;
+}
 
 static void *write_on(void *context) {
   struct writing *writing = context;
-  for (unsigned i = 0; !writing->stop; i++) {
-    fixture_commit(writing->journal, 1 + i % 30, 30 + i % 11 * 40);
-    if (i % 16 == 0) fixture_commit(writing->journal, 1, 9000);
+  struct commit commit;
+  commit_init(&commit);
+  for (unsigned i = 0; write_is_wanted(writing, i) && writing->status == STATUS_OK; i++) {
+    if (i % 17 == 0) fixture_fill(&commit, writing->journal, 1, 9000);
+    else fixture_fill(&commit, writing->journal, 1 + i % 30, 30 + i % 11 * 40);
+    writing->status = journal_commit(writing->journal, &commit, &writing->fault);
   }
+  commit_clear(&commit);
   return NULL;
+}
+
+/* Returns how many commits there were before. */
+static unsigned writing_allow(struct writing *writing, unsigned commits, bool stop) {
+  assert_int_equal(pthread_mutex_lock(&writing->mutex), 0);
+  unsigned before = writing->commits;
+  writing->wanted += commits;
+  writing->stop = stop;
+  assert_int_equal(pthread_cond_signal(&writing->changed), 0);
+  assert_int_equal(pthread_mutex_unlock(&writing->mutex), 0);
+  return before;
 }
 
 /* Whatever the writer does, each reading shows every event that was there when it began, sound and in order. */
 static void test_beside_a_writer(void **state) {
   (void)state;
+  enum { readings = 60, commits_each = 40 };
   char *top = test_directory_make();
   struct path data = path_of(top, "data");
   struct writing writing = {
-      .journal = fixture_open_with(data.text, (struct journal_options){.map_bytes = UINT64_C(4) << 30, .create = true})};
+      .journal = fixture_create(data.text), .mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
   pthread_t thread;
-  fixture_commit(writing.journal, 500, 300);
+  for (unsigned i = 0; i < 16; i++) fixture_commit(writing.journal, 500, 300);
   assert_int_equal(pthread_create(&thread, NULL, write_on, &writing), 0);
-  unsigned moved = 0;
-  for (unsigned i = 0; i < 60; i++) {
+  unsigned moved = 0, overtaken = 0;
+  for (unsigned i = 0; i < readings; i++) {
     struct walker_verdict verdict = {.talk = true};
+    unsigned commits = writing_allow(&writing, commits_each, false);
     uint64_t before = journal_last_seq(writing.journal);
     walker_verdict_make(data.text, &verdict);
     assert_int_equal(verdict.opened, STATUS_OK);
@@ -281,10 +315,13 @@ static void test_beside_a_writer(void **state) {
     assert_int_equal(verdict.events, verdict.last_seq);
     assert_int_equal(verdict.events, verdict.facts.end_seq);
     moved += !verdict.facts.whole;
+    overtaken += writing_allow(&writing, 0, false) != commits;
   }
-  writing.stop = true;
+  (void)writing_allow(&writing, 0, true);
   assert_int_equal(pthread_join(thread, NULL), 0);
-  print_message("%u of 60 readings changed their snapshot\n", moved);
+  if (writing.status != STATUS_OK) print_message("%s: %s\n", status_name(writing.status), writing.fault.message);
+  assert_int_equal(writing.status, STATUS_OK);
+  print_message("%u of %d readings had a commit beside them, %u changed their snapshot\n", overtaken, readings, moved);
   journal_close(writing.journal, true);
   struct walker_verdict verdict = {.talk = true};
   walker_verdict_make(data.text, &verdict);
