@@ -4,14 +4,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "base/guard.h"
 #include "core/decision.h"
 #include "reading/judging.h"
 #include "replay/replay.h"
-#include "state/checkpoint.h"
+#include "replay/views.h"
 
 enum { full_check_commits = 100000, touched_max = 16384 };
 
@@ -201,40 +199,16 @@ static int verify_begin(struct verify *verify, const struct request *request) {
   return exit_done;
 }
 
-enum { shown_looks = 500, shown_pause_ms = 10 };
-
-/* The walk sees a commit that its server wrote but whose sync still runs; readers of the log see it once it is on the disk. */
-static void await_shown(struct journal *journal, uint64_t seq) {
-  struct journal_reader *reader;
-  if (journal_reader_new(journal, &reader) != STATUS_OK) return;
-  for (unsigned i = 0; i < shown_looks; i++) {
-    if (journal_reader_refresh(reader) != STATUS_OK || journal_reader_last_seq(reader) >= seq) break;
-    (void)nanosleep(&(struct timespec){.tv_nsec = shown_pause_ms * 1000000L}, NULL);
-  }
-  journal_reader_free(reader);
-}
-
 /* The checkpoint beside a sound log, against this fold. There may be none; one that a start would ignore is said, and is no
  * finding, because nothing is lost with it. */
 static void compare_checkpoint(struct verify *verify, const struct request *request) {
-  cleanup(guard_free) char *path = NULL;
-  struct journal *journal;
   struct fault fault = {.message = ""};
-  uint64_t seq;
-  if (verify->judging.findings != 0 || asprintf(&path, "%s/views", request->cli.data) < 0) return;
-  if (access(path, F_OK) != 0) return;
-  if (reading_open(request->cli.data, &journal) != exit_done) {
-    (void)tool_say(exit_done, "so the checkpoint was not compared");
-    return;
-  }
-  await_shown(journal, state_last_seq(verify->state));
-  enum status status = checkpoint_compare(path, journal, verify->state, &seq, &fault);
+  if (verify->judging.findings != 0) return;
+  enum status status = views_compare(request->cli.data, verify->state, &fault);
   if (status == STATUS_CORRUPT)
-    finding(verify, verify->judging.judge.seq, "the checkpoint is not what the log folds to", fault.message);
+    finding(verify, verify->judging.judge.seq, "the checkpoint in views/ is not what the log folds to", fault.message);
   else if (status == STATUS_UNAVAILABLE) (void)tool_say(exit_done, "the checkpoint was not compared: %s", fault.message);
-  else if (status != STATUS_OK && status != STATUS_NOT_FOUND)
-    (void)tool_say(exit_done, "the checkpoint would be ignored: %s", fault.message);
-  journal_close(journal, false);
+  else if (status != STATUS_OK) (void)tool_say(exit_done, "the checkpoint would be ignored: %s", fault.message);
 }
 
 /* What can be said of the end of a sound log alone. */
