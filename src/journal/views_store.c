@@ -135,7 +135,9 @@ enum status views_remove(const char *directory) {
 
 enum status views_begin(struct views *views, bool write, struct fault *fault) {
   must(views->txn == NULL);
+  int dead;
   open_here++;
+  if (write) (void)mdb_reader_check(views->env, &dead);
   int code = mdb_txn_begin(views->env, NULL, write ? 0 : MDB_RDONLY, &views->txn);
   if (code == 0) return STATUS_OK;
   open_here--;

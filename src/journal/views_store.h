@@ -37,6 +37,7 @@ bool views_are_open_here(void);
 /* ---- Transactions: one at a time, begun and ended on one thread. Spans that are given out live until it ends or writes. ----
  */
 
+/* A writing one frees the places of readers whose process died, and so the pages that their snapshots pin. */
 enum status views_begin(struct views *views, bool write, struct fault *fault);
 /* Writes all of it with one sync: all or nothing. After any other status than OK nothing of it is there. */
 enum status views_commit(struct views *views, struct fault *fault);

@@ -2,9 +2,12 @@
 #include "support/support.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "journal/views_store.h"
@@ -252,6 +255,55 @@ static void a_full_map(void **context) {
   views_close(views);
 }
 
+/* ---- beside other processes ---- */
+
+static void rewrite(struct views *views, unsigned rows) {
+  static const uint8_t value[4000];
+  begin(views, true);
+  for (unsigned i = 0; i < rows; i++) {
+    char key[8];
+    (void)snprintf(key, sizeof key, "%03u", i);
+    assert_int_equal(views_put(views, 0, bytes_text(key), bytes_of(value, sizeof value), false), STATUS_OK);
+  }
+  commit(views);
+}
+
+static off_t file_size(const struct place *place) {
+  struct stat found;
+  assert_int_equal(stat(place->file, &found), 0);
+  return found.st_size;
+}
+
+/* A reader that is killed with its snapshot in hand does not make the file grow with every commit. */
+static void the_dead_pin_nothing(void **context) {
+  struct place *place = *context;
+  int ends[2];
+  char begun = 0;
+  struct views *views = open_views(place, false);
+  rewrite(views, 50);
+  off_t before = file_size(place);
+  views_close(views);
+  assert_int_equal(pipe(ends), 0);
+  pid_t child = fork();
+  assert_true(child >= 0);
+  if (child == 0) {
+    struct views *held;
+    struct fault fault;
+    bool reads = try_open(place, true, names, 2, &held, &fault) == STATUS_OK && views_begin(held, false, &fault) == STATUS_OK;
+    if (write(ends[1], reads ? "y" : "n", 1) == 1) (void)pause();
+    _exit(1);
+  }
+  assert_int_equal(read(ends[0], &begun, 1), 1);
+  assert_int_equal(begun, 'y');
+  views = open_views(place, false);
+  assert_int_equal(kill(child, SIGKILL), 0);
+  assert_int_equal(waitpid(child, NULL, 0), child);
+  for (unsigned i = 0; i < 40; i++) rewrite(views, 50);
+  assert_true(file_size(place) < 4 * before);
+  views_close(views);
+  (void)close(ends[0]), (void)close(ends[1]);
+}
+
 int main(void) {
 #define ROW(name) cmocka_unit_test_setup_teardown(name, make_place, remove_place)
   const struct CMUnitTest tests[] = {
@@ -264,6 +316,7 @@ int main(void) {
       ROW(damaged_files),
       ROW(removing),
       ROW(a_full_map),
+      ROW(the_dead_pin_nothing),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
