@@ -32,8 +32,8 @@ static void submit(struct buffer *out, struct bytes payloads, unsigned count, un
   *ret_answers = count;
 }
 
-static void claim(struct buffer *out, unsigned worker, unsigned count) {
-  (void)worker, (void)count; /* one at a time is all that there is */
+static void claim(struct buffer *out, unsigned worker, unsigned count, bool again) {
+  (void)worker, (void)count, (void)again; /* one at a time is all that there is */
   buffer_append_text(out, "reserve\r\n");
 }
 

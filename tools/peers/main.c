@@ -21,6 +21,7 @@ struct bench {
   struct address address;
   unsigned inflight, batch, workers, capacity, payload_bytes;
   uint64_t tasks, sent, accepted, finished;
+  unsigned greeted; /* connections that are ready */
   pid_t pid;
   struct loop loop;
   int64_t *sent_ns, progress_ns;
@@ -33,6 +34,7 @@ struct peer_line {
   struct stream stream; /* first */
   struct bench *bench;
   bool works, claims;      /* a worker; it waits for tasks */
+  bool greets;             /* nothing but the greeting has been said */
   unsigned index, waiting; /* answers to come */
   uint64_t first;          /* number of the request's first task */
   uint64_t held[jobs_max];
@@ -67,9 +69,9 @@ static void submit_next(struct peer_line *line) {
   send_request(line);
 }
 
-static void claim_next(struct peer_line *line) {
+static void claim_next(struct peer_line *line, bool again) {
   buffer_reset(&line->request);
-  line->bench->peer->claim(&line->request, line->index, line->bench->capacity);
+  line->bench->peer->claim(&line->request, line->index, line->bench->capacity, again);
   line->claims = true;
   send_request(line);
 }
@@ -92,6 +94,11 @@ static void settled(struct peer_line *line) {
   struct bench *bench = line->bench;
   int64_t now = loop_now_ns();
   bench->progress_ns = now;
+  if (line->greets) {
+    line->greets = false;
+    bench->greeted++;
+    return;
+  }
   if (!line->works) {
     bench->accepted += bench->batch;
     histogram_add(&bench->submit, (uint64_t)(now - bench->sent_ns[line->first]));
@@ -101,7 +108,7 @@ static void settled(struct peer_line *line) {
   for (unsigned i = 0; i < line->held_count; i++)
     if (line->held[i] < bench->sent) histogram_add(&bench->life, (uint64_t)(now - bench->sent_ns[line->held[i]]));
   bench->finished += line->held_count;
-  claim_next(line);
+  claim_next(line, false);
 }
 
 static enum peer_answer take_one(struct peer_line *line) {
@@ -112,9 +119,11 @@ static enum peer_answer take_one(struct peer_line *line) {
   enum peer_answer answer =
       line->claims ? line->bench->peer->claimed(in, jobs, jobs_max, &count, &used) : line->bench->peer->answered(in, &used);
   if (answer != PEER_DONE) return answer;
-  if (line->claims) take_jobs(line, jobs, count);
+  bool claimed = line->claims;
+  if (claimed && count != 0) take_jobs(line, jobs, count);
   stream_consume(&line->stream, used);
-  if (count == 0 && --line->waiting == 0) settled(line);
+  if (claimed && count == 0) claim_next(line, true);
+  if (!claimed && --line->waiting == 0) settled(line);
   return PEER_DONE;
 }
 
@@ -140,6 +149,13 @@ static void line_open(struct peer_line *line, struct bench *bench, unsigned inde
   if (!stream_open(&line->stream, &bench->address)) fail(bench, "no connection");
 }
 
+/* Says what a connection says first. */
+static void greet(struct peer_line *line, void (*words)(struct buffer *out, unsigned *ret_answers)) {
+  line->greets = true;
+  words(&line->request, &line->waiting);
+  send_request(line);
+}
+
 static void line_clear(struct peer_line *line) {
   stream_clear(&line->stream);
   buffer_clear(&line->request);
@@ -151,18 +167,45 @@ static bool goes_on(struct bench *bench) {
   return bench->broken[0] == '\0';
 }
 
+/* Until so many connections have been greeted. */
+static void wait_for_greeted(struct bench *bench, unsigned count) {
+  while (bench->greeted < count && goes_on(bench)) loop_turn(&bench->loop, loop_now_ns() + 1000000000);
+}
+
 /* What must be said once, on a connection of its own. */
 static void set_up(struct bench *bench) {
   struct peer_line line;
   must(bench->peer != NULL);
   if (bench->peer->set_up == NULL) return;
   line_open(&line, bench, 0, false);
-  line.works = true; /* nothing is submitted when the answer comes: settled() claims, and the connection is closed */
-  bench->peer->set_up(&line.request);
-  line.waiting = 1;
-  send_request(&line);
-  while (!line.claims && goes_on(bench)) loop_turn(&bench->loop, loop_now_ns() + 1000000000);
+  greet(&line, bench->peer->set_up);
+  wait_for_greeted(bench, 1);
+  bench->greeted = 0;
   line_clear(&line);
+}
+
+/* All connections, submitters first, none of which has asked for anything yet. */
+static void open_lines(struct bench *bench, struct peer_line *lines, unsigned count) {
+  for (unsigned i = 0; i < count; i++) {
+    bool works = i >= bench->inflight;
+    line_open(&lines[i], bench, works ? i - bench->inflight + 1 : i, works);
+    if (bench->peer->greet != NULL) greet(&lines[i], bench->peer->greet);
+  }
+  if (bench->peer->greet != NULL) wait_for_greeted(bench, count);
+}
+
+/* Processor time of the queue: of its process, and of those that it has begun and that still live. */
+static double family_cpu_us(pid_t pid) {
+  char path[64], text[4096] = "";
+  double cpu_us = usage_read(pid).cpu_us;
+  (void)snprintf(path, sizeof path, "/proc/%d/task/%d/children", (int)pid, (int)pid);
+  FILE *file = pid > 0 ? fopen(path, "re") : NULL;
+  if (file == NULL) return cpu_us;
+  size_t size = fread(text, 1, sizeof text - 1, file);
+  (void)fclose(file);
+  text[size] = '\0';
+  for (char *at = text, *end; (pid = (pid_t)strtol(at, &end, 10)) > 0; at = end) cpu_us += usage_read(pid).cpu_us;
+  return cpu_us;
 }
 
 static void print(const struct bench *bench, double seconds, double cpu_us) {
@@ -190,21 +233,15 @@ static int run(struct bench *bench) {
   loop_init(&bench->loop);
   bench->progress_ns = loop_now_ns();
   set_up(bench);
-  bench->finished = 0;
-  for (unsigned i = 0; i < bench->workers; i++) {
-    line_open(&lines[bench->inflight + i], bench, i + 1, true);
-    claim_next(&lines[bench->inflight + i]);
-  }
-  struct usage before = usage_read(bench->pid);
+  open_lines(bench, lines, count);
+  double before_us = family_cpu_us(bench->pid);
   int64_t started_ns = loop_now_ns();
-  for (unsigned i = 0; i < bench->inflight; i++) {
-    line_open(&lines[i], bench, i, false);
-    submit_next(&lines[i]);
-  }
+  for (unsigned i = bench->inflight; i < count && goes_on(bench); i++) claim_next(&lines[i], false);
+  for (unsigned i = 0; i < bench->inflight && goes_on(bench); i++) submit_next(&lines[i]);
   while (goes_on(bench) && (bench->accepted < bench->tasks || (bench->workers != 0 && bench->finished < bench->tasks)))
     loop_turn(&bench->loop, loop_now_ns() + 1000000000);
   double seconds = (double)(loop_now_ns() - started_ns) / 1e9;
-  struct usage after = usage_read(bench->pid);
+  double after_us = family_cpu_us(bench->pid);
   for (unsigned i = 0; i < count; i++)
     if (lines[i].bench != NULL) line_clear(&lines[i]);
   free(lines);
@@ -214,7 +251,7 @@ static int run(struct bench *bench) {
     (void)fprintf(stderr, "orbit-bench-peer: %s: %s\n", bench->peer->name, bench->broken);
     return exit_finding;
   }
-  print(bench, seconds, after.cpu_us - before.cpu_us);
+  print(bench, seconds, after_us - before_us);
   return exit_done;
 }
 
@@ -242,10 +279,10 @@ static uint64_t parse(struct argp_state *state, const char *text, uint64_t min, 
 }
 
 static void take_peer(struct argp_state *state, struct bench *bench, const char *name) {
-  static const struct peer *const peers[] = {&peer_redis, &peer_beanstalkd};
+  static const struct peer *const peers[] = {&peer_redis, &peer_beanstalkd, &peer_postgres};
   for (size_t i = 0; i < sizeof peers / sizeof peers[0]; i++)
     if (strcmp(peers[i]->name, name) == 0) bench->peer = peers[i];
-  if (bench->peer == NULL) argp_error(state, "no peer \"%s\": redis or beanstalkd", name);
+  if (bench->peer == NULL) argp_error(state, "no peer \"%s\": redis, beanstalkd or postgres", name);
 }
 
 static void settle(struct argp_state *state, struct bench *bench, unsigned port) {
@@ -301,7 +338,8 @@ static error_t take_option(int key, char *argument, struct argp_state *state) {
 int main(int argc, char **argv) {
   static struct bench bench = {.inflight = 64, .batch = 1, .capacity = 1, .payload_bytes = 300, .tasks = 20000};
   static const struct argp argp = {
-      option_rows, take_option, "redis|beanstalkd", "Puts the load of orbit-bench on another queue.", NULL, NULL, NULL};
+      option_rows, take_option, "redis|beanstalkd|postgres", "Puts the load of orbit-bench on another queue.", NULL,
+      NULL,        NULL};
   argp_err_exit_status = exit_misuse;
   (void)argp_parse(&argp, argc, argv, 0, NULL, &bench);
   return run(&bench);

@@ -55,7 +55,8 @@ static void append_bulk(struct buffer *out, struct bytes text) {
   buffer_append_text(out, "\r\n");
 }
 
-static void set_up(struct buffer *out) {
+static void set_up(struct buffer *out, unsigned *ret_answers) {
+  *ret_answers = 1;
   buffer_append_text(out, "*6\r\n$6\r\nXGROUP\r\n$6\r\nCREATE\r\n$1\r\nq\r\n$1\r\ng\r\n$1\r\n$\r\n$8\r\nMKSTREAM\r\n");
 }
 
@@ -68,8 +69,9 @@ static void submit(struct buffer *out, struct bytes payloads, unsigned count, un
   *ret_answers = count;
 }
 
-static void claim(struct buffer *out, unsigned worker, unsigned count) {
+static void claim(struct buffer *out, unsigned worker, unsigned count, bool again) {
   char text[16];
+  (void)again;
   buffer_append_text(out, "*11\r\n$10\r\nXREADGROUP\r\n$5\r\nGROUP\r\n$1\r\ng\r\n");
   (void)snprintf(text, sizeof text, "w%u", worker);
   append_bulk(out, bytes_text(text));
