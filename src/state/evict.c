@@ -209,7 +209,7 @@ enum status state_find(struct state *state, const struct id *id, uint32_t *ret_n
   struct task_row row;
   uint32_t number = state_task_number(state, id);
   if (number == 0) {
-    if (state->tasks_away == 0 || state->cold == NULL) return STATUS_END;
+    if (!store_is_needed(state)) return STATUS_END;
     if (!cold_open(state->cold, state->needed_seq)) return STATUS_UNAVAILABLE;
     enum status status = cold_task(state->cold, id, &row);
     if (status == STATUS_OK) status = task_is_gone(state, &row.task) ? STATUS_END : come_back(state, &row, &number);
@@ -234,7 +234,7 @@ enum status state_meet(struct state *state, const struct event *event) {
 static bool store_would_retain(const struct state *state, uint64_t seq) {
   struct task_row row;
   uint64_t after = state->retained_seq;
-  if (state->cold == NULL || state->tasks_away == 0 || !cold_open(state->cold, state->needed_seq)) return false;
+  if (!store_is_needed(state) || !cold_open(state->cold, state->needed_seq)) return false;
   for (unsigned i = 0; i < eviction_newer_max; i++, after = row.task.last_seq) {
     if (cold_first_end(state->cold, after, &row) != STATUS_OK || row.task.last_seq > seq) return false;
     uint32_t number = state_task_number(state, &row.task.id);

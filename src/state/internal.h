@@ -126,8 +126,8 @@ struct state {
   uint32_t visiting;       /* tasks in memory that only visit: lists find them by their rows */
   uint64_t left_seq;       /* ended tasks whose newest event is not after this one have left */
   uint64_t receipts_floor; /* receipts up to this seq are not in memory */
-  uint64_t needed_seq;     /* how far the store must have followed the log to hold what is not here */
-  struct digest_sum away;  /* what all of it adds to the digest */
+  uint64_t needed_seq;    /* how far the store must have followed the log to hold what is not here; 0: nothing is there alone */
+  struct digest_sum away; /* what all of it adds to the digest */
 };
 
 static inline struct task_node *node_at(const struct state *state, uint32_t number) { return pool_at(&state->tasks, number); }
@@ -208,6 +208,8 @@ void instance_let_go(struct state *state, uint32_t number);
 
 /* evict.c: an event of a task that has ended, or ends, was folded: it stands behind all other ended ones. */
 void ended_touch(struct state *state, uint32_t number);
+/* Something that is not gone left memory: else nobody asks the store, and nobody waits for it. */
+static inline bool store_is_needed(const struct state *state) { return state->cold != NULL && state->needed_seq != 0; }
 /* What the log holds of it is gone (retention): it is found no more, wherever it still stands. */
 static inline bool task_is_gone(const struct state *state, const struct task *task) {
   return task->last_seq <= state->retained_seq && task_state_is_terminal((enum task_state)task->state);

@@ -145,7 +145,7 @@ static enum status walk_start(struct task_walk *walk, uint64_t before_seq) {
                               ? object_at(state, walk->chain.queue)->tasks
                               : (struct task_list){.newest = newest_of_key(state, walk->chain.business_hash)};
   walk->hot = before_seq == UINT64_MAX ? list.newest : hot_before(walk, list, before_seq);
-  if (state->cold == NULL || (state->tasks_away == 0 && state->visiting == 0)) return STATUS_OK;
+  if (!store_is_needed(state)) return STATUS_OK;
   if (!cold_open(state->cold, state->needed_seq)) return STATUS_UNAVAILABLE;
   return cold_next(walk, before_seq);
 }
@@ -221,7 +221,7 @@ static enum status page_start(const struct state *state, const struct id *after,
   if (number != 0) {
     task = &node_at(state, number)->task;
   } else {
-    if (state->cold == NULL || state->tasks_away == 0) return STATUS_END;
+    if (!store_is_needed(state)) return STATUS_END;
     if (!cold_open(state->cold, state->needed_seq)) return STATUS_UNAVAILABLE;
     enum status status = cold_task(state->cold, after, &row);
     if (status != STATUS_OK) return status;

@@ -46,7 +46,7 @@ static enum status still_there(const struct looking *looking, const struct id *s
   if (state->retained_seq == 0 || object_find(state, stream) != 0) return STATUS_OK;
   uint32_t number = state_task_number(state, stream);
   if (number != 0) return task_is_gone(state, &node_at(state, number)->task) ? STATUS_END : STATUS_OK;
-  if (state->cold == NULL || state->tasks_away == 0) return STATUS_END;
+  if (!store_is_needed(state)) return STATUS_END;
   if (!cold_open(state->cold, state->needed_seq)) return STATUS_UNAVAILABLE;
   enum status status = cold_task(state->cold, stream, &row);
   return status == STATUS_OK && task_is_gone(state, &row.task) ? STATUS_END : status;

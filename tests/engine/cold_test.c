@@ -373,6 +373,29 @@ static void rows_made_anew_know_every_identity(void **context) {
   assert_true(answer.deduplicated);
 }
 
+/* A start without views/ waits for none of what is gone, however far the store has come. */
+static void what_is_gone_is_waited_for_by_nobody(void **context) {
+  struct pair *pair = *context;
+  struct world *world = &pair->cold;
+  struct push push;
+  pair->hot.retention_us = pair->cold.retention_us = 60000000;
+  restart_both(pair);
+  struct task task = ended_task(pair, "a", &push);
+  advance_both(pair, 61000000);
+  world_lose_views(world);
+  restart_both(pair);
+  cold_withdraw(world->cold);
+  world_tick(world);
+  struct command get = get_command(pair, &task.id), again = world_submit(world, "a");
+  struct command list = {.kind = COMMAND_LIST_TASKS, .who = world->who, .as.list_tasks.limit = 5};
+  assert_int_equal(state_evict_counts(world->engine->state).tasks_away, 1);
+  assert_int_equal(world_do(world, &get).status, STATUS_NOT_FOUND);
+  struct answer page = world_do(world, &list);
+  assert_int_equal(page.status, STATUS_OK);
+  free(page.as.list.of.rows);
+  assert_true(world_do(world, &again).created);
+}
+
 /* The window: to the microsecond of the tick. */
 static void what_has_ended_stays_for_the_window(void **context) {
   (void)context;
@@ -404,6 +427,7 @@ int main(void) {
       ROW(deleted_views_change_nothing),
       ROW(a_store_that_is_away_is_waited_for),
       ROW(rows_made_anew_know_every_identity),
+      ROW(what_is_gone_is_waited_for_by_nobody),
       cmocka_unit_test(what_has_ended_stays_for_the_window),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
