@@ -60,9 +60,27 @@ static struct request some_wish(struct sim *sim, const struct model_task *task) 
   return request;
 }
 
-void step_edge(struct sim *sim) {
-  enum { patience_us = 120000000 };
+enum { patience_us = 120000000 };
+
+/* The instant at which a task that has ended may be gone. */
+static void step_farewell(struct sim *sim) {
   const struct model *model = &sim->model;
+  if (model->task_count == 0) return;
+  const struct model_task *task = &model->tasks[sim_roll(sim, model->task_count)];
+  int64_t gone_at = model_log_at(model, task->last_seq)->time_us + sim->retention_us + (int64_t)sim_roll(sim, 3) - 1;
+  if (!model_is_over(task->state) || gone_at <= sim->now_us || gone_at > sim->now_us + patience_us) return;
+  struct request request = {.kind = COMMAND_GET_TASK, .task_id = task->id};
+  sim_pass_until(sim, gone_at);
+  (void)sim_ask(sim, &request);
+  sim_tick(sim);
+}
+
+void step_edge(struct sim *sim) {
+  const struct model *model = &sim->model;
+  if (sim->retention_us != 0 && sim_chance(sim, 20)) {
+    step_farewell(sim);
+    return;
+  }
   if (model->unfinished_count == 0) return;
   struct model_task task = model->tasks[model->unfinished[sim_roll(sim, model->unfinished_count)]];
   int64_t off = (int64_t)sim_roll(sim, 3) - 1, edge = some_edge(sim, &task);

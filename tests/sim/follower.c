@@ -10,10 +10,11 @@
 static const char directory[] = "views";
 
 void sim_views_choose(struct sim *sim) {
-  static const int64_t windows[] = {0, 0, 5000000, 60000000};
+  static const int64_t windows[] = {0, 0, 5000000, 60000000}, retentions[] = {0, 2000000, 20000000, 200000000};
   struct follower_here *here = &sim->follower;
   here->keeps = sim_chance(sim, 25);
   sim->hot_window_us = windows[sim_roll(sim, 4)];
+  sim->model.retention_us = sim->retention_us = sim_chance(sim, 50) ? retentions[sim_roll(sim, 4)] : 0;
   sim->memory_max = sim_chance(sim, 40); /* one byte: too much is always there */
   if (!here->keeps) return;
   here->disk = views_disk_new();

@@ -106,7 +106,7 @@ static void found_all(struct sim *sim) {
   sim->keys = principals_max; /* tokens have numbers of their own among the keys */
   must(journal_commit(sim->disk, &founding.commit, NULL) == STATUS_OK);
   commit_clear(&founding.commit);
-  sim->events_read = disk_count(sim->disk);
+  (void)sim_read_events(sim);
 }
 
 /* ---- reading what was committed ---- */
@@ -127,6 +127,7 @@ bool sim_read_events(struct sim *sim) {
     }
     if (event->seq != seq || event->offset != seq - sim->events_read - 1 || event->last_of_commit != (seq == last))
       model_complain(&sim->model, "seq %llu is not in its place of its commit", (unsigned long long)seq);
+    model_log_add(&sim->model, event);
   }
   sim->counts.events += last - sim->events_read;
   if (last != sim->events_read) sim->counts.commits++;
@@ -248,7 +249,7 @@ static void read_stop(struct sim *sim) {
   const struct event *event = sim->events;
   if (sim->event_count != 1 || event->type != EVENT_node_stopped || !bytes_equal_text(event->body.node_stopped.reason, "asked"))
     model_complain(&sim->model, "the server should have ended with node.stopped");
-  else sim->model.operation_id = event->common.operation_id;
+  else sim->model.operation_id = event->common.operation_id, sim->model.node_last_seq = event->seq;
 }
 
 void sim_stop(struct sim *sim) {

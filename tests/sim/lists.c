@@ -13,7 +13,7 @@ void model_list(struct model *model, const struct request *request, struct expec
   bool begins = id_is_zero(&asked->after);
   if (request->kind != COMMAND_LIST_TASKS) return;
   if (asked->queue != asked_any && !who_reaches(request->who, asked->queue)) expected->status = STATUS_NOT_FOUND;
-  else if (!begins && model_task(model, &asked->after) == NULL) expected->status = STATUS_INVALID_ARGUMENT;
+  else if (!begins && model_task_there(model, &asked->after) == NULL) expected->status = STATUS_INVALID_ARGUMENT;
 }
 
 static bool shows_task(const struct request *request, const struct model_task *task) {
@@ -59,7 +59,8 @@ static void compare_tasks(struct page *page) {
   bool begins = id_is_zero(after);
   for (uint32_t i = model->task_count; i-- > 0 && sim_is_well(page->sim);) {
     const struct model_task *task = &model->tasks[i];
-    if ((!begins && id_compare(&task->id, after) >= 0) || !shows_task(page->request, task)) continue;
+    if ((!begins && id_compare(&task->id, after) >= 0) || model_is_gone(model, task) || !shows_task(page->request, task))
+      continue;
     if (!next_row(page, &task->id)) break;
     sim_compare_task(page->sim, task, &page->list->of.tasks[page->row++], DEPTH_LIVE);
   }

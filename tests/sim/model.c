@@ -27,6 +27,7 @@ void model_clear(struct model *model) {
   free(model->receipts);
   free(model->receipt_table);
   free(model->audits);
+  free(model->log);
 }
 
 void model_complain(struct model *model, const char *format, ...) {
@@ -135,7 +136,9 @@ static uint32_t receipt_slot(const struct request *request) {
 
 struct model_receipt *model_receipt_find(struct model *model, const struct request *request) {
   for (uint32_t number = model->receipt_table[receipt_slot(request)]; number != 0; number = model->receipts[number].next)
-    if (request_is_the_same(&model->receipts[number].request, request)) return &model->receipts[number];
+    if (request_is_the_same(&model->receipts[number].request, request) &&
+        !model_receipt_is_gone(model, &model->receipts[number]))
+      return &model->receipts[number];
   return NULL;
 }
 
@@ -211,6 +214,7 @@ void model_tick_begin(struct model *model, int64_t now_us, const struct event *e
 void model_restart(struct model *model, const struct event *started) {
   model->now_us = started->time_us;
   model->operation_id = started->common.operation_id;
+  model->node_last_seq = started->seq;
   memset(model->sessions, 0, sizeof model->sessions);
   model->draining = false;
   model->tokens_changed = true;
@@ -238,7 +242,7 @@ int64_t model_oldest_waiting(const struct model *model, unsigned queue) {
 
 /* Reads that change nothing. */
 static void read_task(struct model *model, const struct request *request, struct expected *expected) {
-  const struct model_task *task = model_task(model, &request->task_id);
+  const struct model_task *task = model_task_there(model, &request->task_id);
   if (task == NULL || !who_reaches(request->who, task->queue)) {
     expected->status = STATUS_NOT_FOUND;
     return;

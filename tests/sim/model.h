@@ -130,6 +130,13 @@ struct model_audit {
   struct id target_id;
 };
 
+/* An event of the log, by its seq. */
+struct model_event {
+  int64_t time_us;
+  enum event_type type;
+  struct id stream;
+};
+
 /* What the answer must be. */
 struct expected {
   enum status status;
@@ -186,6 +193,12 @@ struct model {
   struct model_audit *audits; /* in the order of the log */
   uint32_t audit_count, audit_capacity;
   struct model_session sessions[model_sessions_max];
+  struct model_event *log; /* from seq 1 on */
+  uint64_t log_count, log_capacity;
+  uint64_t node_last_seq;
+  int64_t retention_us;  /* how long ended tasks are answered; 0: for ever */
+  uint64_t retained_seq; /* those that ended by then, and to which nothing happened since, are gone */
+  int64_t retention_waits_until;
   /* the tick */
   struct seen seen;
   struct id operation_id; /* of the operation whose events are read; of the one before it until the first is read */
@@ -217,6 +230,8 @@ void model_tick_begin(struct model *model, int64_t now_us, const struct event *e
 void model_expire(struct model *model);
 /* Reads what became of the times of schedules, and complains of those that were forgotten. */
 void model_triggers(struct model *model);
+/* Reads which tasks are no more, and complains of those that should be gone. */
+void model_retain(struct model *model);
 /* Reads what the request led to, and says what the answer must be. identity and digest are those that the product was given. */
 void model_take(struct model *model, const struct request *request, const struct operation *operation,
                 struct expected *ret_expected);
@@ -227,7 +242,15 @@ int64_t model_next_us(const struct model *model);
 /* The server stopped without a word and came up again with node.started at this time. */
 void model_restart(struct model *model, const struct event *started);
 
+/* The event is in the log. */
+void model_log_add(struct model *model, const struct event *event);
+
 /* ---- looking up ---- */
+
+const struct model_event *model_log_at(const struct model *model, uint64_t seq);
+/* Its time is over: as if it never was. */
+bool model_is_gone(const struct model *model, const struct model_task *task);
+struct model_task *model_task_there(struct model *model, const struct id *id); /* NULL: none, or gone */
 
 /* The wait that would follow if the task's present attempt failed now; it holds one. */
 uint64_t model_delay_ms(const struct model_task *task);

@@ -240,7 +240,7 @@ static void take_release(struct model *model, struct model_task *task, const str
 }
 
 void model_attempt_request(struct model *model, const struct request *request, struct expected *expected) {
-  struct model_task *task = model_task(model, &request->task_id);
+  struct model_task *task = model_task_there(model, &request->task_id);
   if (task == NULL || !who_reaches(request->who, task->queue)) {
     expected->status = STATUS_NOT_FOUND;
     return;
@@ -279,7 +279,7 @@ static void expire_held(struct model *model, struct model_task *task) {
 
 static bool is_own_act(const struct model *model, const struct event *event) {
   return id_equal(&event->common.actor, &model->node_id) && event->type != EVENT_task_leased &&
-         event->type != EVENT_task_accepted && event->type != EVENT_schedule_skipped;
+         event->type != EVENT_task_accepted && event->type != EVENT_schedule_skipped && event->type != EVENT_retention_advanced;
 }
 
 void model_expire(struct model *model) {

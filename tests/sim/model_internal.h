@@ -27,6 +27,7 @@ struct model_task *model_task_add(struct model *model, const struct id *id);
 void model_touch(struct model *model, const struct model_task *task);
 /* The task's state is another from here on: counts follow. Its revision too. */
 void model_move(struct model *model, struct model_task *task, enum task_state state);
+bool model_receipt_is_gone(struct model *model, const struct model_receipt *receipt);
 struct model_receipt *model_receipt_find(struct model *model, const struct request *request); /* NULL: none */
 struct model_receipt *model_receipt_add(struct model *model, const struct request *request);
 void model_audit_add(struct model *model, uint64_t seq, const struct id *target_id);

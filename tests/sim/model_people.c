@@ -96,7 +96,7 @@ void model_submit(struct model *model, const struct request *request, struct exp
 /* Reach and receipt. True: it is to be judged. */
 static bool take_up(struct model *model, const struct request *request, struct model_task **ret_task,
                     struct expected *expected) {
-  struct model_task *task = model_task(model, &request->task_id);
+  struct model_task *task = model_task_there(model, &request->task_id);
   if (task == NULL || !who_reaches(request->who, task->queue)) {
     expected->status = STATUS_NOT_FOUND;
     return false;

@@ -35,7 +35,6 @@ static void remember(struct sim *sim, const struct request *request) {
 static void judge_pending(struct sim *sim, struct pending *pending, bool answered) {
   struct model *model = &sim->model;
   struct expected expected;
-  model->views_short = sim->follower.is_short;
   model->refused_for_now = pending->ticket.answer.status == STATUS_UNAVAILABLE;
   if (pending->item_count == 0) {
     model_take(model, &pending->request, &pending->ticket.command.operation, &expected);
@@ -60,8 +59,10 @@ static void judge_tick(struct sim *sim, bool answered) {
   struct model *model = &sim->model;
   enum room room = disk_room(sim->disk);
   model_tick_begin(model, sim->now_us, sim->events, sim->event_count, room != ROOM_PLENTY, room == ROOM_NONE);
+  model->views_short = sim->follower.is_short;
   model_expire(model);
   model_triggers(model);
+  model_retain(model);
   for (uint32_t i = 0; i < sim->pending_count && sim_is_well(sim); i++) judge_pending(sim, &sim->pending[i], answered);
   if (sim_is_well(sim)) model_dispatch(model);
 }
@@ -113,6 +114,7 @@ void sim_compare_all(struct sim *sim) {
   for (uint32_t i = 0; i < model->task_count && sim_is_well(sim); i++) {
     struct task room;
     const struct task *have = sim_kept_task(sim, &model->tasks[i].id, &room);
+    if (model_is_gone(model, &model->tasks[i])) continue;
     if ((have == NULL || have == &room) && sim->follower.is_short && model_is_over(model->tasks[i].state)) continue;
     if (have == NULL) model_complain(model, "task %s was acknowledged and is not there", id_text(&model->tasks[i].id).text);
     else sim_compare_task(sim, &model->tasks[i], have, DEPTH_FOLDED);
