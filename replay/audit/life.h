@@ -16,7 +16,8 @@ struct life {
   struct id node_id;
   uint64_t *seqs; /* of the task's events, oldest first; owned */
   size_t count, capacity;
-  struct task task; /* as the events leave it */
+  struct task task;       /* as the events leave it */
+  struct attempt attempt; /* likewise */
   struct life_attempt attempts[attempts_max];
   unsigned attempt_count;
   uint64_t unread; /* damaged records of the log; whose they were is not known */

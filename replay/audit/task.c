@@ -94,12 +94,12 @@ static void fold(struct life *life, struct scan *scan) {
     if (scan_get(scan, life->seqs[i], &event) != STATUS_OK) {
       (void)tool_say(0, "seq %" PRIu64 " cannot be read: run orbit-replay verify", life->seqs[i]);
       life->torn = true;
-    } else if (!can_apply_task(&life->task, &event, &reason)) {
+    } else if (!can_apply_task(&life->task, &life->attempt, &event, &reason)) {
       (void)tool_say(0, "seq %" PRIu64 " (%s) does not fit what is before it: %s", event.seq, event_type_text(event.type),
                      reason);
       life->torn = true;
     } else {
-      apply_task(&life->task, &event);
+      apply_task(&life->task, &life->attempt, &event);
       note_attempt(life, &event);
     }
   }

@@ -117,7 +117,7 @@ static int print_task(const struct request *request, struct scan *scan, uint64_t
   struct task_document document;
   kept_init(&kept, scan);
   struct record_source source = kept_source(&kept);
-  enum status status = history_task_at(history, source, newest, &task);
+  enum status status = history_task_at(history, source, newest, &task, NULL);
   if (status == STATUS_OK) status = history_document(history, source, &task, &document);
   if (status == STATUS_OK && request->cli.output == OUTPUT_TEXT)
     status = print_text(history, source, &document, past, request->cli.local);

@@ -22,6 +22,7 @@ struct verify {
   struct buffer encoded;
   struct event ending;     /* the attempt.result, attempt.ended or cancel request that the next decision follows from */
   struct task ending_task; /* the task as it stood before that */
+  struct attempt ending_attempt;
   struct id touched[touched_max];
   uint32_t touched_count;
   uint64_t since_full_check;
@@ -76,11 +77,13 @@ static enum fact fact_before(const struct verify *verify, const struct event *de
   return FACT_CANCEL;
 }
 
-static void check_decision(struct verify *verify, const struct event *event, const struct task *task) {
+static void check_decision(struct verify *verify, const struct event *event, const struct task *task,
+                           const struct attempt *attempt) {
   struct decision_record recorded;
   if (!decision_of_event(event, &recorded)) return;
   enum fact fact = fact_before(verify, event);
   const struct task *before = fact == FACT_WAITING_EXPIRED ? task : &verify->ending_task;
+  if (fact != FACT_WAITING_EXPIRED) attempt = &verify->ending_attempt;
   struct decision_input input = {.fact = fact,
                                  .recovery_safety = (enum recovery_safety)before->recovery_safety,
                                  .effect_uncertain = before->effect_uncertain,
@@ -89,7 +92,7 @@ static void check_decision(struct verify *verify, const struct event *event, con
                                  .max_attempts = before->max_attempts,
                                  .initial_delay_ms = before->initial_delay_ms,
                                  .max_delay_ms = before->max_delay_ms,
-                                 .attempt_id = before->attempt.id,
+                                 .attempt_id = attempt->id,
                                  .deadline_at = before->deadline_at,
                                  .start_deadline_at = before->start_deadline_at,
                                  .now_us = event->time_us};
@@ -109,11 +112,21 @@ static bool ends_something(enum event_type type) {
 }
 
 /* A cancel of a leased task is three events: the task before the first of them is what was judged. */
-static void note_ending(struct verify *verify, const struct event *event, const struct task *task) {
+static void note_ending(struct verify *verify, const struct event *event, const struct task *task,
+                        const struct attempt *attempt) {
   bool goes_on = verify->ending.type == EVENT_task_cancel_requested && verify->ending.seq + 1 == event->seq &&
                  id_equal(&verify->ending.common.operation_id, &event->common.operation_id);
   verify->ending = *event; /* its spans are not used */
-  if (!goes_on) verify->ending_task = *task;
+  if (goes_on) return;
+  verify->ending_task = *task;
+  verify->ending_attempt = *attempt;
+}
+
+static void judge_decision(struct verify *verify, const struct event *event, uint32_t number) {
+  const struct task *task = state_task_at(verify->state, number);
+  const struct attempt *attempt = state_attempt_at(verify->state, number);
+  check_decision(verify, event, task, attempt);
+  if (ends_something(event->type)) note_ending(verify, event, task, attempt);
 }
 
 /* ---- receipts: an identity is used once ---- */
@@ -158,9 +171,8 @@ static void judge_event(void *context, const struct event *event, struct bytes r
   const char *reason = "";
   if (!verify->folding) return;
   check_encoding(verify, event, record);
-  const struct task *task = state_task(verify->state, &event->stream);
-  if (task != NULL) check_decision(verify, event, task);
-  if (task != NULL && ends_something(event->type)) note_ending(verify, event, task);
+  uint32_t number = state_task_number(verify->state, &event->stream);
+  if (number != 0) judge_decision(verify, event, number);
   check_identity(verify, event);
   if (!state_fold(verify->state, event, &reason)) {
     finding(verify, event->seq, "does not fit what is before it", reason);

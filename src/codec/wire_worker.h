@@ -34,7 +34,7 @@ enum status worker_message_read(struct json *json, uint32_t message, const struc
 /* Whole messages, appended. */
 void worker_welcome_write(struct buffer *out, const struct id *message_id, const struct welcome *welcome,
                           const struct id *node_id);
-void worker_assign_write(struct buffer *out, const struct task_document *document);
+void worker_assign_write(struct buffer *out, const struct task_document *document, const struct attempt *attempt);
 void worker_result_write(struct buffer *out, const struct id *message_id, const struct worker_result *result);
 /* capacity and drain: command.result with ok and applied alone. */
 void worker_ok_write(struct buffer *out, const struct id *message_id);

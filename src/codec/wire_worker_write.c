@@ -40,9 +40,8 @@ void worker_welcome_write(struct buffer *out, const struct id *message_id, const
   object_end(out);
 }
 
-void worker_assign_write(struct buffer *out, const struct task_document *document) {
+void worker_assign_write(struct buffer *out, const struct task_document *document, const struct attempt *attempt) {
   const struct task *task = &document->task;
-  const struct attempt *attempt = &task->attempt;
   message_begin(out, "task.assign");
   wire_raw_member(out, "task", bytes_of("", 0));
   wire_task_write(out, document);

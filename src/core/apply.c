@@ -5,7 +5,8 @@
 #include "core/decision.h"
 #include "core/transition.h"
 
-static void apply_accepted(struct task *task, const struct event *event) {
+static void apply_accepted(struct task *task, struct attempt *attempt, const struct event *event) {
+  (void)attempt;
   const struct event_task_accepted *body = &event->body.task_accepted;
   uint32_t queue = task->queue, application = task->application, handler = task->handler;
   *task = (struct task){
@@ -31,24 +32,23 @@ static void apply_accepted(struct task *task, const struct event *event) {
   };
 }
 
-static void apply_leased(struct task *task, const struct event *event) {
+static void apply_leased(struct task *task, struct attempt *attempt, const struct event *event) {
   const struct event_task_leased *body = &event->body.task_leased;
   task->state = TASK_LEASED;
   task->epoch = body->epoch;
   task->attempt_count = (uint16_t)body->number;
-  task->attempt = (struct attempt){.id = body->attempt_id,
-                                   .instance_id = body->instance_id,
-                                   .application_id = body->worker_application_id,
-                                   .leased_at = event->time_us,
-                                   .lease_until = body->lease_until,
-                                   .live_until = body->lease_until,
-                                   .lease_ms = (uint32_t)body->lease_ms};
+  *attempt = (struct attempt){.id = body->attempt_id,
+                              .instance_id = body->instance_id,
+                              .application_id = body->worker_application_id,
+                              .leased_at = event->time_us,
+                              .lease_until = body->lease_until,
+                              .live_until = body->lease_until,
+                              .lease_ms = (uint32_t)body->lease_ms};
 }
 
 /* The lease as it was judged becomes the folded one, so that renewals before the start survive in it. */
-static void apply_started(struct task *task, const struct event *event) {
+static void apply_started(struct task *task, struct attempt *attempt, const struct event *event) {
   const struct event_task_started *body = &event->body.task_started;
-  struct attempt *attempt = &task->attempt;
   task->state = TASK_RUNNING;
   attempt->started_at = event->time_us;
   attempt->attempt_deadline_at = body->attempt_deadline_at;
@@ -57,7 +57,7 @@ static void apply_started(struct task *task, const struct event *event) {
 }
 
 /* Points at the texts of the report; the decision that follows keeps the one that its state shows. */
-static void apply_result(struct task *task, const struct event *event) {
+static void apply_result(struct task *task, struct attempt *attempt, const struct event *event) {
   static const enum attempt_state states[OUTCOME_ENUM_END] = {
       [OUTCOME_SUCCEEDED] = ATTEMPT_SUCCEEDED,
       [OUTCOME_FAILED] = ATTEMPT_FAILED,
@@ -65,18 +65,19 @@ static void apply_result(struct task *task, const struct event *event) {
       [OUTCOME_CANCELLED] = ATTEMPT_CANCELLED,
   };
   const struct event_attempt_result *body = &event->body.attempt_result;
-  task->attempt = (struct attempt){.lease_ms = 0};
+  *attempt = (struct attempt){.lease_ms = 0};
   task->ended_as = (uint8_t)states[body->outcome];
   task->error_seq = body->error_code.size != 0 ? event->seq : 0;
   task->result_seq = body->result.size != 0 ? event->seq : 0;
 }
 
-static void apply_ended(struct task *task, const struct event *event) {
-  task->attempt = (struct attempt){.lease_ms = 0};
+static void apply_ended(struct task *task, struct attempt *attempt, const struct event *event) {
+  *attempt = (struct attempt){.lease_ms = 0};
   task->ended_as = (uint8_t)event->body.attempt_ended.state;
 }
 
-static void apply_decision(struct task *task, const struct event *event) {
+static void apply_decision(struct task *task, struct attempt *attempt, const struct event *event) {
+  (void)attempt;
   struct decision_record record;
   must(decision_of_event(event, &record));
   task->state = (uint8_t)record.state;
@@ -88,11 +89,13 @@ static void apply_decision(struct task *task, const struct event *event) {
   if (task_state_is_terminal(record.state)) task->completed_at = event->time_us;
 }
 
-static void apply_cancel_requested(struct task *task, const struct event *event) {
+static void apply_cancel_requested(struct task *task, struct attempt *attempt, const struct event *event) {
+  (void)attempt;
   if (event->body.task_cancel_requested.applied) task->cancel_requested_at = event->time_us;
 }
 
-static void apply_reviewed(struct task *task, const struct event *event) {
+static void apply_reviewed(struct task *task, struct attempt *attempt, const struct event *event) {
+  (void)attempt;
   task->state = (uint8_t)event->body.task_reviewed.state;
   task->effect_uncertain = false;
   task->error_seq = 0;
@@ -100,15 +103,18 @@ static void apply_reviewed(struct task *task, const struct event *event) {
   task->completed_at = event->time_us;
 }
 
-static void apply_retried(struct task *task, const struct event *event) {
+static void apply_retried(struct task *task, struct attempt *attempt, const struct event *event) {
+  (void)attempt;
   (void)event;
   task->retried = true;
 }
 
 /* Kept for people; of the task it changes nothing. */
-static void apply_record(struct task *task, const struct event *event) { (void)task, (void)event; }
+static void apply_record(struct task *task, struct attempt *attempt, const struct event *event) {
+  (void)task, (void)attempt, (void)event;
+}
 
-typedef void apply_function(struct task *task, const struct event *event);
+typedef void apply_function(struct task *task, struct attempt *attempt, const struct event *event);
 
 static apply_function *const functions[EVENT_type_end] = {
     [EVENT_task_accepted] = apply_accepted,
@@ -128,30 +134,28 @@ static apply_function *const functions[EVENT_type_end] = {
     [EVENT_audit_recorded] = apply_record,
 };
 
-void apply_task(struct task *task, const struct event *event) {
+void apply_task(struct task *task, struct attempt *attempt, const struct event *event) {
   const char *misfit = NULL;
-  bool fits = can_apply_task(task, event, &misfit);
+  bool fits = can_apply_task(task, attempt, event, &misfit);
   must(fits);
-  apply_task_judged(task, event);
+  apply_task_judged(task, attempt, event);
 }
 
-void apply_task_judged(struct task *task, const struct event *event) {
+void apply_task_judged(struct task *task, struct attempt *attempt, const struct event *event) {
   must(event->prev == task->last_seq && functions[event->type] != NULL);
-  functions[event->type](task, event);
+  functions[event->type](task, attempt, event);
   task->last_seq = event->seq;
   if (event->common.revision != task->revision) {
     task->revision = (uint32_t)event->common.revision;
     task->updated_at = event->time_us;
   }
-  must(task_state_holds_lease((enum task_state)task->state) == !id_is_zero(&task->attempt.id) ||
-       task->ended_as != ATTEMPT_NONE);
+  must(task_state_holds_lease((enum task_state)task->state) == !id_is_zero(&attempt->id) || task->ended_as != ATTEMPT_NONE);
   must(task_state_is_terminal((enum task_state)task->state) == (task->completed_at != 0));
 }
 
-void apply_node_started(struct task *task, const struct event *event) {
+void apply_node_started(struct task *task, struct attempt *attempt, const struct event *event) {
   must(event->type == EVENT_node_started);
   if (!task_state_holds_lease((enum task_state)task->state)) return;
-  struct attempt *attempt = &task->attempt;
   int64_t until = time_earlier(time_after_ms(event->time_us, attempt->lease_ms), task->deadline_at);
   if (task->state == TASK_RUNNING) until = time_earlier(until, attempt->attempt_deadline_at);
   else if (task->start_deadline_at != 0) until = time_earlier(until, task->start_deadline_at);

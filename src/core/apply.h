@@ -9,17 +9,19 @@
 #include "core/model.h"
 
 /* True when the event fits the task as it is: transition table, revision, epoch, attempt count and id, numbers within their
- * bounds, decision state as the table says. task->state is TASK_NONE (all zero) before task.accepted. Otherwise false with
+ * bounds, decision state as the table says. task->state is TASK_NONE (all zero) before task.accepted. attempt is the task's
+ * current one, all zero when there is none. Otherwise false with
  * *ret_reason, a static sentence. */
-bool can_apply_task(const struct task *task, const struct event *event, const char **ret_reason);
-/* Folds it. queue, application and handler indexes are left alone: they belong to the container. */
-void apply_task(struct task *task, const struct event *event);
+bool can_apply_task(const struct task *task, const struct attempt *attempt, const struct event *event, const char **ret_reason);
+/* Folds it: a claim fills the attempt, its end makes it all zero. queue, application and handler indexes are left alone: they
+ * belong to the container. */
+void apply_task(struct task *task, struct attempt *attempt, const struct event *event);
 /* The same for an event that can_apply_task has just let pass for this very task: it is not judged a second time, and only what
  * it leads to is asserted. */
-void apply_task_judged(struct task *task, const struct event *event);
+void apply_task_judged(struct task *task, struct attempt *attempt, const struct event *event);
 /* A server came up: an unfinished lease is given back its full length, counted from node.started, but not past the attempt's
  * timeout or the deadlines. */
-void apply_node_started(struct task *task, const struct event *event);
+void apply_node_started(struct task *task, struct attempt *attempt, const struct event *event);
 
 void apply_queue(struct queue *queue, const struct event *event);
 void apply_application(struct application *application, const struct event *event);

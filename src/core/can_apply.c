@@ -18,8 +18,8 @@ static const char *check_accepted_texts(const struct event_task_accepted *body) 
   return NULL;
 }
 
-static const char *check_accepted(const struct task *task, const struct event *event) {
-  (void)task;
+static const char *check_accepted(const struct task *task, const struct attempt *attempt, const struct event *event) {
+  (void)task, (void)attempt;
   const struct event_task_accepted *body = &event->body.task_accepted;
   const char *misfit = check_accepted_texts(body);
   REQUIRE(misfit == NULL, misfit);
@@ -41,7 +41,8 @@ static const char *check_accepted(const struct task *task, const struct event *e
   return NULL;
 }
 
-static const char *check_leased(const struct task *task, const struct event *event) {
+static const char *check_leased(const struct task *task, const struct attempt *attempt, const struct event *event) {
+  (void)attempt;
   const struct event_task_leased *body = &event->body.task_leased;
   REQUIRE(is_set(&body->attempt_id) && is_set(&body->instance_id) && is_set(&body->worker_application_id),
           "the attempt or its worker has no id");
@@ -60,19 +61,20 @@ static const char *check_leased(const struct task *task, const struct event *eve
 }
 
 /* What started, result and ended have in common: they speak of the current attempt and of a lease that only grew. */
-static const char *check_current(const struct task *task, const struct id *attempt_id, uint64_t epoch, int64_t lease_until) {
-  REQUIRE(is_set(attempt_id) && id_equal(attempt_id, &task->attempt.id), "the attempt is not the current one");
+static const char *check_current(const struct task *task, const struct attempt *attempt, const struct id *attempt_id,
+                                 uint64_t epoch, int64_t lease_until) {
+  REQUIRE(is_set(attempt_id) && id_equal(attempt_id, &attempt->id), "the attempt is not the current one");
   REQUIRE(epoch == task->epoch, "the epoch is not the current one");
-  REQUIRE(lease_until >= task->attempt.lease_until, "the lease has become shorter");
+  REQUIRE(lease_until >= attempt->lease_until, "the lease has become shorter");
   REQUIRE(lease_until <= task->deadline_at, "the lease reaches past deadline_at");
-  REQUIRE(task->state != TASK_RUNNING || lease_until <= task->attempt.attempt_deadline_at,
+  REQUIRE(task->state != TASK_RUNNING || lease_until <= attempt->attempt_deadline_at,
           "the lease reaches past the attempt's timeout");
   return NULL;
 }
 
-static const char *check_started(const struct task *task, const struct event *event) {
+static const char *check_started(const struct task *task, const struct attempt *attempt, const struct event *event) {
   const struct event_task_started *body = &event->body.task_started;
-  const char *misfit = check_current(task, &body->attempt_id, body->epoch, body->lease_until);
+  const char *misfit = check_current(task, attempt, &body->attempt_id, body->epoch, body->lease_until);
   REQUIRE(misfit == NULL, misfit);
   REQUIRE(task->cancel_requested_at == 0, "a start grant after a cancel request");
   REQUIRE(event->time_us < body->lease_until, "a start grant after the lease");
@@ -83,9 +85,9 @@ static const char *check_started(const struct task *task, const struct event *ev
   return NULL;
 }
 
-static const char *check_result(const struct task *task, const struct event *event) {
+static const char *check_result(const struct task *task, const struct attempt *attempt, const struct event *event) {
   const struct event_attempt_result *body = &event->body.attempt_result;
-  const char *misfit = check_current(task, &body->attempt_id, body->epoch, body->lease_until);
+  const char *misfit = check_current(task, attempt, &body->attempt_id, body->epoch, body->lease_until);
   REQUIRE(misfit == NULL, misfit);
   REQUIRE(event->time_us < body->lease_until, "a report after the lease");
   REQUIRE(body->outcome > OUTCOME_NONE && body->outcome < OUTCOME_ENUM_END, "the outcome is unknown");
@@ -96,7 +98,7 @@ static const char *check_result(const struct task *task, const struct event *eve
   return NULL;
 }
 
-static const char *check_ended_by(const struct task *task, const struct event *event) {
+static const char *check_ended_by(const struct task *task, const struct attempt *attempt, const struct event *event) {
   const struct event_attempt_ended *body = &event->body.attempt_ended;
   bool running = task->state == TASK_RUNNING;
   switch (body->ended_by) {
@@ -106,7 +108,7 @@ static const char *check_ended_by(const struct task *task, const struct event *e
       return NULL;
     case ENDED_ATTEMPT_TIMEOUT:
       REQUIRE(running && body->state == ATTEMPT_UNKNOWN, "the attempt's state does not fit its end");
-      REQUIRE(event->time_us >= task->attempt.attempt_deadline_at, "the attempt's timeout has not come");
+      REQUIRE(event->time_us >= attempt->attempt_deadline_at, "the attempt's timeout has not come");
       return NULL;
     case ENDED_DEADLINE:
       REQUIRE(running && body->state == ATTEMPT_UNKNOWN, "the attempt's state does not fit its end");
@@ -125,20 +127,22 @@ static const char *check_ended_by(const struct task *task, const struct event *e
   }
 }
 
-static const char *check_ended(const struct task *task, const struct event *event) {
+static const char *check_ended(const struct task *task, const struct attempt *attempt, const struct event *event) {
   const struct event_attempt_ended *body = &event->body.attempt_ended;
-  const char *misfit = check_current(task, &body->attempt_id, body->epoch, body->lease_until);
-  return misfit != NULL ? misfit : check_ended_by(task, event);
+  const char *misfit = check_current(task, attempt, &body->attempt_id, body->epoch, body->lease_until);
+  return misfit != NULL ? misfit : check_ended_by(task, attempt, event);
 }
 
-static const char *check_cancel_requested(const struct task *task, const struct event *event) {
+static const char *check_cancel_requested(const struct task *task, const struct attempt *attempt, const struct event *event) {
+  (void)attempt;
   const struct event_task_cancel_requested *body = &event->body.task_cancel_requested;
   REQUIRE(body->reason.size != 0 && is_set(&body->audit_id), "reason or audit_id is missing");
   REQUIRE(body->applied == (task->cancel_requested_at == 0), "applied does not tell whether a cancel request is on record");
   return NULL;
 }
 
-static const char *check_reviewed(const struct task *task, const struct event *event) {
+static const char *check_reviewed(const struct task *task, const struct attempt *attempt, const struct event *event) {
+  (void)attempt;
   const struct event_task_reviewed *body = &event->body.task_reviewed;
   REQUIRE(is_set(&body->audit_id) && body->result.size != 0, "result or audit_id is missing");
   REQUIRE(body->execution_settled, "the executions are not settled");
@@ -149,7 +153,8 @@ static const char *check_reviewed(const struct task *task, const struct event *e
   return NULL;
 }
 
-static const char *check_retried(const struct task *task, const struct event *event) {
+static const char *check_retried(const struct task *task, const struct attempt *attempt, const struct event *event) {
+  (void)attempt;
   const struct event_task_retried *body = &event->body.task_retried;
   REQUIRE(!task->retried, "it has a direct successor already");
   REQUIRE(!task->effect_uncertain, "an execution is not accounted for");
@@ -159,8 +164,8 @@ static const char *check_retried(const struct task *task, const struct event *ev
   return NULL;
 }
 
-static const char *check_evidence(const struct task *task, const struct event *event) {
-  (void)task;
+static const char *check_evidence(const struct task *task, const struct attempt *attempt, const struct event *event) {
+  (void)task, (void)attempt;
   const struct event_evidence_recorded *body = &event->body.evidence_recorded;
   REQUIRE(is_set(&body->evidence_id) && is_set(&body->attempt_id), "evidence or attempt has no id");
   REQUIRE(body->reason > EVIDENCE_NONE && body->reason < EVIDENCE_ENUM_END, "the reason is unknown");
@@ -169,7 +174,8 @@ static const char *check_evidence(const struct task *task, const struct event *e
   return NULL;
 }
 
-static const char *check_audit(const struct task *task, const struct event *event) {
+static const char *check_audit(const struct task *task, const struct attempt *attempt, const struct event *event) {
+  (void)attempt;
   const struct event_audit_recorded *body = &event->body.audit_recorded;
   REQUIRE(id_equal(&body->target_id, &task->id), "the audit record's target is another object");
   REQUIRE(body->action.size != 0, "the audit record has no action");
@@ -203,7 +209,13 @@ static const char *check_header(const struct task *task, const struct event *eve
   return NULL;
 }
 
-typedef const char *check_function(const struct task *task, const struct event *event);
+/* A decision speaks of an attempt that has ended. */
+static const char *check_concluded(const struct task *task, const struct attempt *attempt, const struct event *event) {
+  (void)attempt;
+  return check_decision(task, event);
+}
+
+typedef const char *check_function(const struct task *task, const struct attempt *attempt, const struct event *event);
 
 static check_function *const checks[EVENT_type_end] = {
     [EVENT_task_accepted] = check_accepted,
@@ -211,11 +223,11 @@ static check_function *const checks[EVENT_type_end] = {
     [EVENT_task_started] = check_started,
     [EVENT_attempt_result] = check_result,
     [EVENT_attempt_ended] = check_ended,
-    [EVENT_task_requeued] = check_decision,
-    [EVENT_task_succeeded] = check_decision,
-    [EVENT_task_failed] = check_decision,
-    [EVENT_task_review_required] = check_decision,
-    [EVENT_task_cancelled] = check_decision,
+    [EVENT_task_requeued] = check_concluded,
+    [EVENT_task_succeeded] = check_concluded,
+    [EVENT_task_failed] = check_concluded,
+    [EVENT_task_review_required] = check_concluded,
+    [EVENT_task_cancelled] = check_concluded,
     [EVENT_task_cancel_requested] = check_cancel_requested,
     [EVENT_task_reviewed] = check_reviewed,
     [EVENT_task_retried] = check_retried,
@@ -223,17 +235,18 @@ static check_function *const checks[EVENT_type_end] = {
     [EVENT_audit_recorded] = check_audit,
 };
 
-static const char *find_misfit(const struct task *task, const struct event *event) {
+static const char *find_misfit(const struct task *task, const struct attempt *attempt, const struct event *event) {
   const struct transition *transition = transition_find((enum task_state)task->state, event->type);
   REQUIRE(transition != NULL, "this event does not follow in this state");
   const char *misfit = check_header(task, event, transition);
   if (misfit == NULL) misfit = check_order(task, event);
-  if (misfit == NULL) misfit = checks[event->type](task, event);
+  if (misfit == NULL) misfit = checks[event->type](task, attempt, event);
   return misfit;
 }
 
-bool can_apply_task(const struct task *task, const struct event *event, const char **ret_reason) {
-  const char *misfit = find_misfit(task, event);
+bool can_apply_task(const struct task *task, const struct attempt *attempt, const struct event *event,
+                    const char **ret_reason) {
+  const char *misfit = find_misfit(task, attempt, event);
   if (misfit == NULL) return true;
   *ret_reason = misfit;
   return false;

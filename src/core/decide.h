@@ -35,38 +35,40 @@ struct lease_request {
 enum status decide_lease(const struct task *task, const struct lease_request *request, const struct decide_env *env,
                          struct event_list *list, struct fault *fault);
 
-/* The four requests about an attempt. application_id of command->who must be the attempt's, else NOT_FOUND.
+/* The four requests about an attempt; here and below, attempt is the task's current one, all zero when there is none.
+ * application_id of command->who must be the attempt's, else NOT_FOUND.
  * start: LEASE_LOST (not the current attempt, epoch old, lease over), STATE_CONFLICT (already started, cancel requested,
  * start_deadline_at or deadline_at has come). Events: task.started. */
-enum status decide_start(const struct task *task, const struct command *command, const struct decide_env *env,
-                         struct event_list *list, struct fault *fault);
+enum status decide_start(const struct task *task, const struct attempt *attempt, const struct command *command,
+                         const struct decide_env *env, struct event_list *list, struct fault *fault);
 /* No events: *ret_until = min(now + lease_ms, attempt_deadline_at, deadline_at[, start_deadline_at when not started]), never
  * before the present live_until. LEASE_LOST. */
-enum status decide_renew(const struct task *task, const struct command *command, const struct decide_env *env,
-                         int64_t *ret_until, struct fault *fault);
+enum status decide_renew(const struct task *task, const struct attempt *attempt, const struct command *command,
+                         const struct decide_env *env, int64_t *ret_until, struct fault *fault);
 /* With authority: attempt.result and one decision event. STATE_CONFLICT: the attempt is current but has no start grant, or
  * CANCELLED is reported with no cancel request on record. LEASE_LOST: no authority; the caller then records evidence. */
-enum status decide_finish(const struct task *task, const struct command *command, const struct decide_env *env,
-                          struct event_list *list, struct fault *fault);
+enum status decide_finish(const struct task *task, const struct attempt *attempt, const struct command *command,
+                          const struct decide_env *env, struct event_list *list, struct fault *fault);
 /* Events: evidence.recorded with this reason. kept: how many the attempt has in the task's history. STATE_CONFLICT: as many as
  * are kept (attempt_evidence_max). */
 enum status decide_evidence(const struct task *task, const struct command *command, enum evidence_reason reason, uint32_t kept,
                             const struct decide_env *env, struct event_list *list, struct fault *fault);
 /* Events: attempt.ended (EXPIRED by RELEASED) and one decision. LEASE_LOST, STATE_CONFLICT (already started). */
-enum status decide_release(const struct task *task, const struct command *command, const struct decide_env *env,
-                           struct event_list *list, struct fault *fault);
+enum status decide_release(const struct task *task, const struct attempt *attempt, const struct command *command,
+                           const struct decide_env *env, struct event_list *list, struct fault *fault);
 
 /* Orbit's own act when a timer has come: nothing when nothing is due (list stays empty); else attempt.ended and one decision,
  * or one decision alone for a waiting task. For a RUNNING task several bounds may have come: the earliest names ended_by;
  * on a tie DEADLINE before ATTEMPT_TIMEOUT before LEASE_EXPIRED. */
-void decide_expire(const struct task *task, const struct decide_env *env, struct event_list *list);
+void decide_expire(const struct task *task, const struct attempt *attempt, const struct decide_env *env,
+                   struct event_list *list);
 
 /* cancel: STATE_CONFLICT (terminal, or expected_revision differs, or there are as many requests in the task's history, `kept`,
  * as are kept: cancel_requests_max). Events by state: schema/semantics.md "Cancel"; the audit.recorded comes last. review,
  * retry: schema/semantics.md "Review", "Manual retry"; STATE_CONFLICT; retry also QUEUE_FULL, APPLICATION_FULL,
  * INVALID_ARGUMENT. accepted is the original's task.accepted. The child is env->new_id. */
-enum status decide_cancel(const struct task *task, const struct command *command, uint32_t kept, const struct decide_env *env,
-                          struct event_list *list, struct fault *fault);
+enum status decide_cancel(const struct task *task, const struct attempt *attempt, const struct command *command, uint32_t kept,
+                          const struct decide_env *env, struct event_list *list, struct fault *fault);
 enum status decide_review(const struct task *task, const struct event_task_accepted *accepted, const struct command *command,
                           const struct decide_env *env, struct event_list *list, struct fault *fault);
 enum status decide_retry(const struct task *task, const struct event_task_accepted *accepted, const struct queue *queue,

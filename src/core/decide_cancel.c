@@ -5,8 +5,8 @@
 
 static const char *bool_text(bool value) { return value ? "true" : "false"; }
 
-enum status decide_cancel(const struct task *task, const struct command *command, uint32_t kept, const struct decide_env *env,
-                          struct event_list *list, struct fault *fault) {
+enum status decide_cancel(const struct task *task, const struct attempt *attempt, const struct command *command, uint32_t kept,
+                          const struct decide_env *env, struct event_list *list, struct fault *fault) {
   const struct cancel_command *cancel = &command->as.cancel;
   enum task_state state = (enum task_state)task->state;
   if (task_state_is_terminal(state))
@@ -28,10 +28,10 @@ enum status decide_cancel(const struct task *task, const struct command *command
   requested->reason = cancel->reason;
   requested->audit_id = audit_id;
   requested->applied = applied;
-  if (state == TASK_LEASED) act_end_attempt(&act, task, ATTEMPT_REVOKED, ENDED_REVOKED);
+  if (state == TASK_LEASED) act_end_attempt(&act, task, attempt, ATTEMPT_REVOKED, ENDED_REVOKED);
   if (ends) {
     struct decision_record record;
-    if (decision_of_event(act_conclude(&act, task, FACT_CANCEL), &record)) state = record.state;
+    if (decision_of_event(act_conclude(&act, task, attempt, FACT_CANCEL), &record)) state = record.state;
   }
   struct bytes before = act_state_text(&act, (enum task_state)task->state, task->revision);
   struct bytes after = event_list_text(list, "{\"state\":\"%s\",\"revision\":\"%" PRIu64 "\",\"applied\":%s}",

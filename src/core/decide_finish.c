@@ -24,18 +24,18 @@ static enum fact fact_of_report(const struct report *report) {
   }
 }
 
-enum status decide_finish(const struct task *task, const struct command *command, const struct decide_env *env,
-                          struct event_list *list, struct fault *fault) {
+enum status decide_finish(const struct task *task, const struct attempt *attempt, const struct command *command,
+                          const struct decide_env *env, struct event_list *list, struct fault *fault) {
   const struct attempt_ref *ref = &command->as.finish.ref;
   const struct report *report = &command->as.finish.report;
-  enum status status = check_attempt(task, command, ref, fault);
-  if (status == STATUS_OK) status = check_lease(task, env, fault);
+  enum status status = check_attempt(task, attempt, command, ref, fault);
+  if (status == STATUS_OK) status = check_lease(task, attempt, env, fault);
   if (status == STATUS_OK) status = check_report(task, report, fault);
   if (status != STATUS_OK) return status;
 
   struct act act = act_of_command(command, env, list);
   struct event_attempt_result *result = &act_append(&act, EVENT_attempt_result, &task->id, task->revision)->body.attempt_result;
-  result->attempt_id = task->attempt.id;
+  result->attempt_id = attempt->id;
   result->epoch = task->epoch;
   result->message_id = ref->message_id;
   result->outcome = report->outcome;
@@ -44,9 +44,9 @@ enum status decide_finish(const struct task *task, const struct command *command
   result->error_message = report->error_message;
   result->error_details = report->error_details;
   result->result = report->result;
-  result->lease_until = task->attempt.live_until;
+  result->lease_until = attempt->live_until;
   result->report_identity = report->identity;
-  (void)act_conclude(&act, task, fact_of_report(report));
+  (void)act_conclude(&act, task, attempt, fact_of_report(report));
   return STATUS_OK;
 }
 

@@ -28,13 +28,14 @@ struct event *act_append(struct act *act, enum event_type type, const struct id 
   return event;
 }
 
-void act_end_attempt(struct act *act, const struct task *task, enum attempt_state state, enum ended_by ended_by) {
+void act_end_attempt(struct act *act, const struct task *task, const struct attempt *attempt, enum attempt_state state,
+                     enum ended_by ended_by) {
   struct event_attempt_ended *ended = &act_append(act, EVENT_attempt_ended, &task->id, task->revision)->body.attempt_ended;
-  ended->attempt_id = task->attempt.id;
+  ended->attempt_id = attempt->id;
   ended->epoch = task->epoch;
   ended->state = state;
   ended->ended_by = ended_by;
-  ended->lease_until = task->attempt.live_until;
+  ended->lease_until = attempt->live_until;
 }
 
 /* The fields that all five decision events have. */
@@ -54,7 +55,8 @@ void act_end_attempt(struct act *act, const struct task *task, enum attempt_stat
     (body).next_available_at = result.next_available_at; \
   } while (0)
 
-static struct decision_result decide_fact(const struct act *act, const struct task *task, enum fact fact) {
+static struct decision_result decide_fact(const struct act *act, const struct task *task, const struct attempt *attempt,
+                                          enum fact fact) {
   struct decision_input input = {.fact = fact,
                                  .recovery_safety = (enum recovery_safety)task->recovery_safety,
                                  .effect_uncertain = task->effect_uncertain,
@@ -63,20 +65,20 @@ static struct decision_result decide_fact(const struct act *act, const struct ta
                                  .max_attempts = task->max_attempts,
                                  .initial_delay_ms = task->initial_delay_ms,
                                  .max_delay_ms = task->max_delay_ms,
-                                 .attempt_id = task->attempt.id,
+                                 .attempt_id = attempt->id,
                                  .deadline_at = task->deadline_at,
                                  .start_deadline_at = task->start_deadline_at,
                                  .now_us = act->env->now_us};
   return decision_make(&input);
 }
 
-struct event *act_conclude(struct act *act, const struct task *task, enum fact fact) {
+struct event *act_conclude(struct act *act, const struct task *task, const struct attempt *attempt, enum fact fact) {
   static const enum event_type types[TASK_ENUM_END] = {
       [TASK_WAITING] = EVENT_task_requeued,    [TASK_SUCCEEDED] = EVENT_task_succeeded,
       [TASK_FAILED] = EVENT_task_failed,       [TASK_NEEDS_REVIEW] = EVENT_task_review_required,
       [TASK_CANCELLED] = EVENT_task_cancelled,
   };
-  struct decision_result result = decide_fact(act, task, fact);
+  struct decision_result result = decide_fact(act, task, attempt, fact);
   struct event *event = act_append(act, types[result.state], &task->id, task->revision + UINT64_C(1));
   switch (event->type) {
     case EVENT_task_requeued:
@@ -126,15 +128,15 @@ void act_audit(struct act *act, const struct task *task, uint64_t revision, cons
   record->after = audit->after;
 }
 
-enum status check_attempt(const struct task *task, const struct command *command, const struct attempt_ref *ref,
-                          struct fault *fault) {
+enum status check_attempt(const struct task *task, const struct attempt *attempt, const struct command *command,
+                          const struct attempt_ref *ref, struct fault *fault) {
   if (task_state_is_terminal((enum task_state)task->state))
     return fault_set(fault, STATUS_LEASE_LOST, NULL, "the task has ended: it is %s",
                      task_state_text((enum task_state)task->state));
-  if (!task_state_holds_lease((enum task_state)task->state) || !id_equal(&ref->attempt_id, &task->attempt.id))
+  if (!task_state_holds_lease((enum task_state)task->state) || !id_equal(&ref->attempt_id, &attempt->id))
     return fault_set(fault, STATUS_LEASE_LOST, "/attempt_id", "attempt %s does not hold the task: it is %s, epoch %" PRIu64,
                      id_text(&ref->attempt_id).text, task_state_text((enum task_state)task->state), task->epoch);
-  if (!id_equal(&command->who.application_id, &task->attempt.application_id))
+  if (!id_equal(&command->who.application_id, &attempt->application_id))
     return fault_set(fault, STATUS_NOT_FOUND, NULL, "no such attempt");
   if (ref->epoch != task->epoch)
     return fault_set(fault, STATUS_LEASE_LOST, "/epoch", "epoch %" PRIu64 " is not the attempt's: that is %" PRIu64, ref->epoch,
@@ -142,8 +144,9 @@ enum status check_attempt(const struct task *task, const struct command *command
   return STATUS_OK;
 }
 
-enum status check_lease(const struct task *task, const struct decide_env *env, struct fault *fault) {
-  if (task_lease_is_live(task, env->now_us)) return STATUS_OK;
+enum status check_lease(const struct task *task, const struct attempt *attempt, const struct decide_env *env,
+                        struct fault *fault) {
+  if (task_lease_is_live(task, attempt, env->now_us)) return STATUS_OK;
   return fault_set(fault, STATUS_LEASE_LOST, NULL, "the attempt's lease is over");
 }
 

@@ -20,10 +20,11 @@ struct act act_of_node(const struct decide_env *env, struct event_list *list);
 struct event *act_append(struct act *act, enum event_type type, const struct id *stream, uint64_t revision);
 
 /* Appends attempt.ended for the task's current attempt. */
-void act_end_attempt(struct act *act, const struct task *task, enum attempt_state state, enum ended_by ended_by);
-/* Puts the fact before the decision table and appends the decision event. attempt_id draws the jitter. Returns the decision
- * event. */
-struct event *act_conclude(struct act *act, const struct task *task, enum fact fact);
+void act_end_attempt(struct act *act, const struct task *task, const struct attempt *attempt, enum attempt_state state,
+                     enum ended_by ended_by);
+/* Puts the fact before the decision table and appends the decision event. the attempt's id draws the jitter. Returns the
+ * decision event. */
+struct event *act_conclude(struct act *act, const struct task *task, const struct attempt *attempt, enum fact fact);
 
 /* What an audit record of a task says. Spans are borrowed; before and after may come from event_list_text. */
 struct audit {
@@ -44,10 +45,11 @@ struct id act_audit_id(const struct act *act, uint32_t ahead);
 struct bytes act_state_text(struct act *act, enum task_state state, uint64_t revision);
 
 /* LEASE_LOST unless the attempt is the task's current one, with its epoch; NOT_FOUND when it is another application's. */
-enum status check_attempt(const struct task *task, const struct command *command, const struct attempt_ref *ref,
-                          struct fault *fault);
+enum status check_attempt(const struct task *task, const struct attempt *attempt, const struct command *command,
+                          const struct attempt_ref *ref, struct fault *fault);
 /* LEASE_LOST when a bound of the lease has come. The attempt is the current one. */
-enum status check_lease(const struct task *task, const struct decide_env *env, struct fault *fault);
+enum status check_lease(const struct task *task, const struct attempt *attempt, const struct decide_env *env,
+                        struct fault *fault);
 
 /* The times of a new task, as asked for and as they come out. */
 struct task_times {

@@ -22,28 +22,30 @@ int64_t time_earlier(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t or_never(int64_t time_us) { return time_us != 0 ? time_us : INT64_MAX; }
 
 /* What a lease never reaches past: the attempt's own end, or before the start the last time for it; and the task's end. */
-static int64_t lease_limit(const struct task *task) {
+static int64_t lease_limit(const struct task *task, const struct attempt *attempt) {
   must(task_state_holds_lease((enum task_state)task->state));
-  int64_t own = task->state == TASK_RUNNING ? task->attempt.attempt_deadline_at : or_never(task->start_deadline_at);
+  int64_t own = task->state == TASK_RUNNING ? attempt->attempt_deadline_at : or_never(task->start_deadline_at);
   return time_earlier(own, task->deadline_at);
 }
 
-int64_t task_lease_bound(const struct task *task) { return time_earlier(task->attempt.live_until, lease_limit(task)); }
-
-int64_t task_lease_longer(const struct task *task, int64_t us) {
-  int64_t until;
-  if (__builtin_add_overflow(task->attempt.live_until, us, &until)) until = INT64_MAX;
-  until = time_earlier(until, lease_limit(task));
-  return until > task->attempt.live_until ? until : task->attempt.live_until;
+int64_t task_lease_bound(const struct task *task, const struct attempt *attempt) {
+  return time_earlier(attempt->live_until, lease_limit(task, attempt));
 }
 
-int64_t task_next_timer(const struct task *task, int64_t now_us) {
-  if (task_state_holds_lease((enum task_state)task->state)) return task_lease_bound(task);
+int64_t task_lease_longer(const struct task *task, const struct attempt *attempt, int64_t us) {
+  int64_t until;
+  if (__builtin_add_overflow(attempt->live_until, us, &until)) until = INT64_MAX;
+  until = time_earlier(until, lease_limit(task, attempt));
+  return until > attempt->live_until ? until : attempt->live_until;
+}
+
+int64_t task_next_timer(const struct task *task, const struct attempt *attempt, int64_t now_us) {
+  if (task_state_holds_lease((enum task_state)task->state)) return task_lease_bound(task, attempt);
   if (task->state != TASK_WAITING) return INT64_MAX;
   int64_t expiry = time_earlier(or_never(task->start_deadline_at), task->deadline_at);
   return task->available_at > now_us ? time_earlier(task->available_at, expiry) : expiry;
 }
 
-bool task_lease_is_live(const struct task *task, int64_t now_us) {
-  return task_state_holds_lease((enum task_state)task->state) && now_us < task_lease_bound(task);
+bool task_lease_is_live(const struct task *task, const struct attempt *attempt, int64_t now_us) {
+  return task_state_holds_lease((enum task_state)task->state) && now_us < task_lease_bound(task, attempt);
 }

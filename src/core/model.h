@@ -74,7 +74,8 @@ struct subscription {
   bool deleted;
 };
 
-/* The current claim of a task; id zero when nobody holds it. number is task.attempt_count, epoch is task.epoch. */
+/* The current claim of a task, which is kept beside the task while somebody holds it; all zero when nobody does. Its number is
+ * task.attempt_count, its epoch task.epoch. */
 struct attempt {
   struct id id;
   struct id instance_id;
@@ -101,10 +102,9 @@ struct task {
   int64_t deadline_at;
   int64_t completed_at;        /* 0: not terminal */
   int64_t cancel_requested_at; /* 0: none on record */
-  struct attempt attempt;
-  uint32_t queue;       /* index in the container, set by the fold's owner */
-  uint32_t application; /* likewise: whose quota it counts against */
-  uint32_t handler;     /* likewise: interned handler and version */
+  uint32_t queue;              /* index in the container, set by the fold's owner */
+  uint32_t application;        /* likewise: whose quota it counts against */
+  uint32_t handler;            /* likewise: interned handler and version */
   uint32_t revision;
   uint32_t initial_delay_ms;
   uint32_t max_delay_ms;
@@ -155,17 +155,20 @@ int64_t schedule_next_timer(const struct schedule *schedule);
 
 bool task_state_is_terminal(enum task_state state);
 bool task_state_holds_lease(enum task_state state);
+
+/* Below, attempt is the task's current one, and is looked at only while the task holds a lease. */
+
 /* The time at which Orbit must act on the task by itself if nothing else happens (lease, attempt timeout, deadlines, and
  * for a waiting task that is not yet due its available_at); INT64_MAX for a task that waits for people or is over. */
-int64_t task_next_timer(const struct task *task, int64_t now_us);
+int64_t task_next_timer(const struct task *task, const struct attempt *attempt, int64_t now_us);
 /* The first bound of the present lease: its end, or the attempt's or the task's, whichever is earliest. The task holds a lease.
  */
-int64_t task_lease_bound(const struct task *task);
+int64_t task_lease_bound(const struct task *task, const struct attempt *attempt);
 /* True when the attempt has authority at now: the task holds a lease, started or not, and no bound of it has come. */
-bool task_lease_is_live(const struct task *task, int64_t now_us);
+bool task_lease_is_live(const struct task *task, const struct attempt *attempt, int64_t now_us);
 /* When the live lease ends if it is made longer by us: never past a bound of the attempt or the task, and never earlier than it
  * ends now. The task holds a lease. */
-int64_t task_lease_longer(const struct task *task, int64_t us);
+int64_t task_lease_longer(const struct task *task, const struct attempt *attempt, int64_t us);
 /* time_us + ms; INT64_MAX where that would overflow, which is later than any deadline. */
 int64_t time_after_ms(int64_t time_us, uint64_t ms);
 int64_t time_earlier(int64_t a, int64_t b);

@@ -428,7 +428,7 @@ static void push_assign(struct session *session, const struct push *push, struct
     session_close(session, 1011, "a task's record cannot be read", true);
     return;
   }
-  worker_assign_write(session_out_begin(session), &document);
+  worker_assign_write(session_out_begin(session), &document, &push->attempt);
   session_out_end(session);
 }
 

@@ -6,10 +6,12 @@
 
 /* ---- answers ---- */
 
-static void describe_lease(const struct engine *engine, const struct task *task, const struct id *attempt_id,
+static void describe_lease(const struct engine *engine, uint32_t number, const struct id *attempt_id,
                            struct worker_result *result) {
-  result->lease_active = id_equal(&task->attempt.id, attempt_id) && task_lease_is_live(task, engine->now_us);
-  result->lease_expires_at = result->lease_active ? task->attempt.live_until : 0;
+  const struct task *task = state_task_at(engine->state, number);
+  const struct attempt *attempt = state_attempt_at(engine->state, number);
+  result->lease_active = id_equal(&attempt->id, attempt_id) && task_lease_is_live(task, attempt, engine->now_us);
+  result->lease_expires_at = result->lease_active ? attempt->live_until : 0;
 }
 
 static void describe_task(const struct task *task, struct worker_result *result) {
@@ -24,7 +26,7 @@ static enum status describe_refusal(struct engine *engine, struct ticket *ticket
                                     enum status status) {
   const struct task *task = state_task_at(engine->state, number);
   describe_task(task, &ticket->answer.as.worker);
-  describe_lease(engine, task, attempt_id, &ticket->answer.as.worker);
+  describe_lease(engine, number, attempt_id, &ticket->answer.as.worker);
   return refuse(&ticket->answer, status);
 }
 
@@ -53,13 +55,13 @@ static enum status repeat_attempt(struct engine *engine, struct ticket *ticket, 
   struct task then;
   bool decided = first->type == EVENT_attempt_result || first->type == EVENT_attempt_ended;
   if (decided && history_event(engine->history, source, first->seq + 1, &last) != STATUS_OK) goto unreadable;
-  if (history_task_at(engine->history, source, last.seq, &then) != STATUS_OK) goto unreadable;
+  if (history_task_at(engine->history, source, last.seq, &then, NULL) != STATUS_OK) goto unreadable;
   result->deduplicated = true;
   result->evidence = first->type == EVENT_evidence_recorded;
   result->applied = !result->evidence;
   result->disposition = decided ? decision_of(&last) : DECISION_NONE;
   describe_task(&then, result);
-  describe_lease(engine, state_task_at(engine->state, number), &ticket->command.as.ref.attempt_id, result);
+  describe_lease(engine, number, &ticket->command.as.ref.attempt_id, result);
   return STATUS_OK;
 unreadable:
   return refuse(&ticket->answer,
@@ -88,8 +90,8 @@ static enum status settle(struct engine *engine, struct ticket *ticket, uint32_t
   engine_append(engine);
   const struct task *task = state_task_at(engine->state, number);
   describe_task(task, result);
-  describe_lease(engine, task, attempt_id, result);
-  if (holder != NULL && id_is_zero(&task->attempt.id)) worker_freed(engine, holder);
+  describe_lease(engine, number, attempt_id, result);
+  if (holder != NULL && state_instance_of(engine->state, number) == 0) worker_freed(engine, holder);
   return STATUS_OK;
 }
 
@@ -101,7 +103,8 @@ enum status attempt_start(struct engine *engine, struct ticket *ticket) {
   enum status status = take_up(engine, ticket, ref, &number);
   if (status != STATUS_END) return status;
   struct decide_env env = engine_env(engine);
-  status = decide_start(state_task_at(engine->state, number), &ticket->command, &env, &engine->list, &ticket->answer.fault);
+  status = decide_start(state_task_at(engine->state, number), state_attempt_at(engine->state, number), &ticket->command, &env,
+                        &engine->list, &ticket->answer.fault);
   if (status != STATUS_OK) return describe_refusal(engine, ticket, number, &ref->attempt_id, status);
   return settle(engine, ticket, number, &ref->attempt_id);
 }
@@ -112,7 +115,8 @@ enum status attempt_release(struct engine *engine, struct ticket *ticket) {
   enum status status = take_up(engine, ticket, ref, &number);
   if (status != STATUS_END) return status;
   struct decide_env env = engine_env(engine);
-  status = decide_release(state_task_at(engine->state, number), &ticket->command, &env, &engine->list, &ticket->answer.fault);
+  status = decide_release(state_task_at(engine->state, number), state_attempt_at(engine->state, number), &ticket->command, &env,
+                          &engine->list, &ticket->answer.fault);
   if (status != STATUS_OK) return describe_refusal(engine, ticket, number, &ref->attempt_id, status);
   return settle(engine, ticket, number, &ref->attempt_id);
 }
@@ -123,14 +127,14 @@ enum status attempt_renew(struct engine *engine, struct ticket *ticket) {
   int64_t until;
   enum status status = command_reach_task(engine, &ticket->command.who, &ref->task_id, &number, &ticket->answer.fault);
   if (status != STATUS_OK) return refuse(&ticket->answer, status);
-  struct task *task = state_task_at(engine->state, number);
+  const struct task *task = state_task_at(engine->state, number);
   struct decide_env env = engine_env(engine);
-  status = decide_renew(task, &ticket->command, &env, &until, &ticket->answer.fault);
+  status = decide_renew(task, state_attempt_at(engine->state, number), &ticket->command, &env, &until, &ticket->answer.fault);
   if (status != STATUS_OK) return describe_refusal(engine, ticket, number, &ref->attempt_id, status);
-  state_renew(engine->state, task, until);
+  state_renew(engine->state, number, until);
   ticket->answer.as.worker.applied = true;
   describe_task(task, &ticket->answer.as.worker);
-  describe_lease(engine, task, &ref->attempt_id, &ticket->answer.as.worker);
+  describe_lease(engine, number, &ref->attempt_id, &ticket->answer.as.worker);
   return STATUS_OK;
 }
 
@@ -165,7 +169,7 @@ static enum status record_evidence(struct engine *engine, struct ticket *ticket,
   engine->counters.evidence++;
   result->evidence = true;
   describe_task(state_task_at(engine->state, number), result);
-  describe_lease(engine, state_task_at(engine->state, number), attempt_id, result);
+  describe_lease(engine, number, attempt_id, result);
   return STATUS_OK;
 }
 
@@ -199,7 +203,8 @@ enum status attempt_finish(struct engine *engine, struct ticket *ticket) {
   enum status status = take_up(engine, ticket, ref, &number);
   if (status != STATUS_END) return status;
   struct decide_env env = engine_env(engine);
-  status = decide_finish(state_task_at(engine->state, number), &ticket->command, &env, &engine->list, &ticket->answer.fault);
+  status = decide_finish(state_task_at(engine->state, number), state_attempt_at(engine->state, number), &ticket->command, &env,
+                         &engine->list, &ticket->answer.fault);
   if (status == STATUS_LEASE_LOST) {
     memset(&ticket->answer.fault, 0, sizeof ticket->answer.fault);
     return finish_without_authority(engine, ticket, number);
@@ -225,13 +230,13 @@ static bool is_but_due(const struct task *task, int64_t now_us) {
 }
 
 void attempt_expire(struct engine *engine, uint32_t number) {
-  struct task *task = state_task_at(engine->state, number);
+  const struct task *task = state_task_at(engine->state, number);
   if (is_but_due(task, engine->now_us)) {
     state_timer_settle(engine->state, number, engine->now_us);
     return;
   }
   struct decide_env env = engine_env(engine);
-  decide_expire(task, &env, &engine->list);
+  decide_expire(task, state_attempt_at(engine->state, number), &env, &engine->list);
   if (engine->list.count == 0) {
     state_timer_settle(engine->state, number, engine->now_us);
     return;

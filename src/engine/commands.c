@@ -57,7 +57,7 @@ enum status command_receipt(struct engine *engine, const struct command *command
 
 /* The first answer again: the task as it stood when the operation was done. */
 static enum status repeat_task(struct engine *engine, const struct event *event, struct answer *answer) {
-  enum status status = history_task_at(engine->history, engine_source(engine), event->seq, &answer->as.task);
+  enum status status = history_task_at(engine->history, engine_source(engine), event->seq, &answer->as.task, NULL);
   if (status != STATUS_OK)
     return refuse(answer, fault_set(&answer->fault, STATUS_INTERNAL, NULL, "a receipt could not be read from the log"));
   answer->deduplicated = true;

@@ -153,7 +153,7 @@ enum status recovery_review(struct engine *engine, struct ticket *ticket);
 enum status recovery_retry(struct engine *engine, struct ticket *ticket);
 enum status recovery_batch(struct engine *engine, struct ticket *ticket);
 /* The instance is back: it is told again of the cancel request that is on record for what it runs, if there is one. */
-void recovery_tell_again(struct engine *engine, struct worker *worker, const struct task *task);
+void recovery_tell_again(struct engine *engine, struct worker *worker, uint32_t number);
 enum status admin_namespace(struct engine *engine, struct ticket *ticket);
 enum status admin_application(struct engine *engine, struct ticket *ticket);
 enum status admin_queue(struct engine *engine, struct ticket *ticket);

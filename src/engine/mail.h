@@ -43,7 +43,8 @@ struct ticket {
 struct push {
   struct mail mail;
   uint64_t session;
-  struct task task; /* ASSIGN: snapshot as of the claim */
+  struct task task;       /* ASSIGN: snapshot as of the claim */
+  struct attempt attempt; /* ASSIGN: the same */
   struct id task_id, attempt_id;
   enum ended_by ended_by; /* ENDED */
   uint16_t close_code;    /* CLOSE: 4001, 1008 … */

@@ -38,7 +38,8 @@ static enum status repeat_operation(struct engine *engine, struct ticket *ticket
   struct operation_trace trace;
   if (trace_operation(engine, first, &trace) != STATUS_OK) return unreadable(answer);
   uint64_t seq = trace.accepted_seq != 0 ? trace.accepted_seq : trace.last_seq;
-  if (history_task_at(engine->history, engine_source(engine), seq, &answer->as.task) != STATUS_OK) return unreadable(answer);
+  if (history_task_at(engine->history, engine_source(engine), seq, &answer->as.task, NULL) != STATUS_OK)
+    return unreadable(answer);
   answer->deduplicated = true;
   answer->audit_id = trace.audit_id;
   answer->applied = trace.applied;
@@ -97,11 +98,12 @@ static enum status newest_attempt(struct engine *engine, const struct task *task
 
 /* ---- cancel ---- */
 
-static void tell_cancel(struct engine *engine, struct worker *holder, const struct task *before, struct bytes reason) {
+static void tell_cancel(struct engine *engine, struct worker *holder, const struct task *before, const struct id *attempt_id,
+                        struct bytes reason) {
   bool running = before->state == TASK_RUNNING;
   struct push *push = push_new(running ? MAIL_CANCEL : MAIL_ENDED, holder->session, running ? reason : (struct bytes){NULL, 0});
   push->task_id = before->id;
-  push->attempt_id = before->attempt.id;
+  push->attempt_id = *attempt_id;
   push->ended_by = ENDED_REVOKED;
   engine_depart(engine, holder->home, &push->mail);
 }
@@ -118,11 +120,13 @@ static enum status read_request(struct engine *engine, const struct task *task, 
   return STATUS_NOT_FOUND;
 }
 
-void recovery_tell_again(struct engine *engine, struct worker *worker, const struct task *task) {
+void recovery_tell_again(struct engine *engine, struct worker *worker, uint32_t number) {
+  const struct task *task = state_task_at(engine->state, number);
   struct event event;
   if (task->state != TASK_RUNNING || task->cancel_requested_at == 0) return;
   bool found = read_request(engine, task, &event) == STATUS_OK;
-  tell_cancel(engine, worker, task, found ? event.body.task_cancel_requested.reason : (struct bytes){NULL, 0});
+  tell_cancel(engine, worker, task, &state_attempt_at(engine->state, number)->id,
+              found ? event.body.task_cancel_requested.reason : (struct bytes){NULL, 0});
 }
 
 /* How many requests there are: none stands before the one that is on record. */
@@ -147,10 +151,11 @@ enum status recovery_cancel(struct engine *engine, struct ticket *ticket) {
   enum status status = take_up(engine, ticket, &cancel->task_id, &number);
   if (status != STATUS_END) return status;
   struct task before = *state_task_at(engine->state, number);
+  struct attempt attempt = *state_attempt_at(engine->state, number);
   if (count_requests(engine, &before, &kept) != STATUS_OK) return unreadable(answer);
   struct worker *holder = worker_of_task(engine, number);
   struct decide_env env = engine_env(engine);
-  status = decide_cancel(&before, &ticket->command, kept, &env, &engine->list, &answer->fault);
+  status = decide_cancel(&before, &attempt, &ticket->command, kept, &env, &engine->list, &answer->fault);
   if (status != STATUS_OK) return refuse(answer, status);
   answer->applied = before.cancel_requested_at == 0;
   answer->audit_id = audit_of_list(&engine->list);
@@ -158,8 +163,8 @@ enum status recovery_cancel(struct engine *engine, struct ticket *ticket) {
   answer->as.task = *state_task_at(engine->state, number);
   answer->created = true;
   if (holder == NULL || !answer->applied) return STATUS_OK;
-  tell_cancel(engine, holder, &before, cancel->reason);
-  if (id_is_zero(&answer->as.task.attempt.id)) worker_freed(engine, holder);
+  tell_cancel(engine, holder, &before, &attempt.id, cancel->reason);
+  if (state_instance_of(engine->state, number) == 0) worker_freed(engine, holder);
   return STATUS_OK;
 }
 

@@ -190,10 +190,12 @@ static bool worker_is_slow(const struct worker *worker) {
 
 void worker_push_assign(struct engine *engine, struct worker *worker, uint32_t task_number) {
   const struct task *task = state_task_at(engine->state, task_number);
+  const struct attempt *attempt = state_attempt_at(engine->state, task_number);
   struct push *push = push_new(MAIL_ASSIGN, worker->session, (struct bytes){NULL, 0});
   push->task = *task;
+  push->attempt = *attempt;
   push->task_id = task->id;
-  push->attempt_id = task->attempt.id;
+  push->attempt_id = attempt->id;
   push->weight = assignment_weight(task);
   (void)atomic_fetch_add(&worker->gauge->unsent_bytes, push->weight);
   engine_depart(engine, worker->home, &push->mail);
@@ -279,16 +281,17 @@ static void welcome(struct engine *engine, struct worker *worker, struct welcome
   ret_welcome->held = guard_malloc(sizeof *ret_welcome->held * instance->held);
   for (uint32_t number = instance->first; number != 0; number = state_held_next(engine->state, number)) {
     const struct task *task = state_task_at(engine->state, number);
+    const struct attempt *attempt = state_attempt_at(engine->state, number);
     ret_welcome->held[ret_welcome->held_count++] = (struct held_attempt){
         .task_id = task->id,
-        .attempt_id = task->attempt.id,
+        .attempt_id = attempt->id,
         .number = task->attempt_count,
         .epoch = task->epoch,
         .state = task->state == TASK_RUNNING ? ATTEMPT_RUNNING : ATTEMPT_LEASED,
-        .lease_expires_at = task->attempt.live_until,
+        .lease_expires_at = attempt->live_until,
     };
     if (task->state == TASK_LEASED) worker_push_assign(engine, worker, number);
-    recovery_tell_again(engine, worker, task);
+    recovery_tell_again(engine, worker, number);
   }
 }
 

@@ -105,7 +105,8 @@ static bool can_accept(const struct state *state, const struct event *event, con
   if (application->max_unfinished != 0 && application->unfinished >= application->max_unfinished)
     return no(ret_reason, "the application was full");
   static const struct task nothing;
-  return can_apply_task(&nothing, event, ret_reason);
+  static const struct attempt no_attempt;
+  return can_apply_task(&nothing, &no_attempt, event, ret_reason);
 }
 
 static bool can_lease(const struct state *state, const struct task *task, const char **ret_reason) {
@@ -197,5 +198,5 @@ bool footing_fits(const struct state *state, const struct event *event, const st
   if (footing->number == 0) return no(ret_reason, "the task does not exist");
   const struct task *task = state_task_at(state, footing->number);
   if (event->type == EVENT_task_leased && !can_lease(state, task, ret_reason)) return false;
-  return can_apply_task(task, event, ret_reason);
+  return can_apply_task(task, state_attempt_at(state, footing->number), event, ret_reason);
 }

@@ -40,8 +40,9 @@ static enum status broken(struct fault *fault, const struct id *id, const char *
   return fault_set(fault, STATUS_CORRUPT, NULL, "invariant broken for %s: %s", id_text(id).text, what);
 }
 
-static enum status check_task(const struct task_node *node, struct fault *fault) {
+static enum status check_task(const struct state *whole, const struct task_node *node, struct fault *fault) {
   const struct task *task = &node->task;
+  const struct attempt *attempt = node_attempt(whole, node);
   enum task_state state = (enum task_state)task->state;
   bool terminal = task_state_is_terminal(state);
   const struct {
@@ -52,9 +53,9 @@ static enum status check_task(const struct task_node *node, struct fault *fault)
       {task->revision >= 1, "the revision is below 1"},
       {task->attempt_count <= task->max_attempts, "more attempts than the budget allows"},
       {task->epoch == task->attempt_count, "the epoch is not the number of claims"},
-      {!id_is_zero(&task->attempt.id) == task_state_holds_lease(state), "authority and state do not agree"},
-      {(node->instance != 0) == task_state_holds_lease(state), "holder and state do not agree"},
-      {(task->attempt.started_at != 0) == (state == TASK_RUNNING), "start grant and state do not agree"},
+      {!id_is_zero(&attempt->id) == task_state_holds_lease(state), "authority and state do not agree"},
+      {(node->attempt != 0) == task_state_holds_lease(state), "holder and state do not agree"},
+      {(attempt->started_at != 0) == (state == TASK_RUNNING), "start grant and state do not agree"},
       {(task->completed_at != 0) == terminal, "completion time and state do not agree"},
       {task->result_seq == 0 || terminal, "a result before the end"},
       {task->error_seq == 0 || state == TASK_FAILED, "an error without a failure"},
@@ -71,13 +72,13 @@ static enum status check_task(const struct task_node *node, struct fault *fault)
   return STATUS_OK;
 }
 
-static void count_node(const struct task_node *node, struct tally *tally) {
+static void count_node(const struct state *whole, const struct task_node *node, struct tally *tally) {
   enum task_state state = (enum task_state)node->task.state;
   tally->states[node->task.queue][state]++;
   if (task_state_is_terminal(state)) return;
   tally->unfinished[node->task.application]++;
   tally->bucket_unfinished[node->task.handler]++;
-  if (task_state_holds_lease(state)) tally->held[node->instance]++;
+  if (task_state_holds_lease(state)) tally->held[attempt_at(whole, node->attempt)->instance]++;
   if (node->key == 0) return;
   tally->key_unfinished[node->key]++;
   if (task_state_holds_lease(state)) tally->key_held[node->key]++;
@@ -150,7 +151,7 @@ static const char *lists_misfit(const struct state *state) {
   for (uint32_t number = state->order.newest; number != 0; number = node_at(state, number)->older) count++;
   if (visiting != state->visiting || count + visiting != state->tasks.live) return "a task stands in no list";
   uint64_t last_seq = 0;
-  for (uint32_t number = state->ended.oldest; number != 0; number = node_at(state, number)->held_next, ended++) {
+  for (uint32_t number = state->ended.oldest; number != 0; number = node_at(state, number)->ended_next, ended++) {
     const struct task_node *node = node_at(state, number);
     if (!node->visits && node->task.last_seq < last_seq) return "ended tasks are out of order";
     if (!node->visits) last_seq = node->task.last_seq;
@@ -164,9 +165,9 @@ enum status state_check(const struct state *state, struct fault *fault) {
   for (uint32_t number = 1; number <= state->tasks.used; number++) {
     const struct task_node *node = node_at(state, number);
     if (!node_is_there(node)) continue;
-    enum status status = check_task(node, fault);
+    enum status status = check_task(state, node, fault);
     if (status != STATUS_OK) return status;
-    count_node(node, &tally);
+    count_node(state, node, &tally);
   }
   enum status status = compare_objects(state, &tally, fault);
   if (status == STATUS_OK) status = compare_orders(state, &tally, fault);
@@ -180,5 +181,5 @@ enum status state_check(const struct state *state, struct fault *fault) {
 
 enum status state_check_task(const struct state *state, const struct id *task_id, struct fault *fault) {
   uint32_t number = state_task_number(state, task_id);
-  return number != 0 ? check_task(node_at(state, number), fault) : STATUS_OK;
+  return number != 0 ? check_task(state, node_at(state, number), fault) : STATUS_OK;
 }

@@ -191,8 +191,8 @@ static bool bucket_leave(struct checkpoint *checkpoint, uint32_t number) {
 
 /* ---- tasks ---- */
 
-void checkpoint_settle(struct task *task, const struct event *node_started) {
-  if (task->last_seq < node_started->seq) apply_node_started(task, node_started);
+void checkpoint_settle(struct task_row *row, const struct event *node_started) {
+  if (row->task.last_seq < node_started->seq) apply_node_started(&row->task, &row->attempt, node_started);
 }
 
 static struct kept_task *kept_task_add(struct checkpoint *checkpoint, const struct id *id) {
@@ -227,6 +227,7 @@ static struct kept_task *kept_task_find(struct checkpoint *checkpoint, const str
 static enum status accept_task(struct checkpoint *checkpoint, const struct event *event, struct kept_task **ret_task,
                                struct fault *fault) {
   static const struct task nothing;
+  static const struct attempt no_attempt;
   const struct event_task_accepted *accepted = &event->body.task_accepted;
   const char *reason = "";
   uint32_t queue = kept_object_find(checkpoint, &accepted->queue_id);
@@ -235,7 +236,7 @@ static enum status accept_task(struct checkpoint *checkpoint, const struct event
     return misfit(event, "its queue has no row", fault);
   if (application == 0 || kept_object_at(checkpoint, application)->object.kind != OBJECT_APPLICATION)
     return misfit(event, "its application has no row", fault);
-  if (!can_apply_task(&nothing, event, &reason)) return misfit(event, reason, fault);
+  if (!can_apply_task(&nothing, &no_attempt, event, &reason)) return misfit(event, reason, fault);
   struct kept_task *kept = kept_task_add(checkpoint, &event->stream);
   struct kept_bucket *bucket = bucket_of(checkpoint, queue, accepted);
   bucket->row.unfinished++;
@@ -295,13 +296,13 @@ static enum status fold_task(struct checkpoint *checkpoint, const struct event *
   } else {
     kept = kept_task_find(checkpoint, &event->stream);
     if (kept == NULL) return misfit(event, "its task has no sound row", fault);
-    checkpoint_settle(&kept->row.task, &checkpoint->node_started);
+    checkpoint_settle(&kept->row, &checkpoint->node_started);
     if (kept->row.task.last_seq != event->prev) return misfit(event, "prev is not the newest event of its task", fault);
-    if (!can_apply_task(&kept->row.task, event, &reason)) return misfit(event, reason, fault);
+    if (!can_apply_task(&kept->row.task, &kept->row.attempt, event, &reason)) return misfit(event, reason, fault);
   }
   struct task *task = &kept->row.task;
   enum task_state before = (enum task_state)task->state;
-  apply_task_judged(task, event);
+  apply_task_judged(task, &kept->row.attempt, event);
   if (event->type == EVENT_attempt_result) receipt(checkpoint, &event->body.attempt_result.report_identity, event->seq, true);
   if (event->type == EVENT_task_leased) {
     struct kept_object *queue = kept_object_at(checkpoint, task->queue);

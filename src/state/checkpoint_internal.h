@@ -72,7 +72,7 @@ enum status checkpoint_judge_rows(struct views *views, const struct meta_row *me
 /* checkpoint_fold.c: folds the event, which follows the watermark, and moves that. CORRUPT: it does not fit. */
 enum status checkpoint_fold(struct checkpoint *checkpoint, const struct event *event, struct fault *fault);
 /* What the newest node.started gave back to the task's lease, if its row was written before. */
-void checkpoint_settle(struct task *task, const struct event *node_started);
+void checkpoint_settle(struct task_row *row, const struct event *node_started);
 struct kept_bucket *checkpoint_bucket_add(struct checkpoint *checkpoint, const struct bucket_row *row);
 void checkpoint_bucket_remove(struct checkpoint *checkpoint, uint32_t number);
 

@@ -72,7 +72,7 @@ static enum status place_task(struct loading *loading, uint32_t number, const st
   if (bucket == 0 || bucket_at(state, (uint32_t)bucket)->bucket.queue != row->task.queue || loading->unfinished == 0)
     return STATUS_CORRUPT;
   loading->unfinished--;
-  ready_restore(state, number, (uint32_t)bucket, &row->key_id, loading->meta.time_us);
+  ready_restore(state, number, (uint32_t)bucket, &row->key_id, &row->attempt, loading->meta.time_us);
   listing_place(state, number, row->business_hash);
   return STATUS_OK;
 }
@@ -98,14 +98,14 @@ static enum status load_task(struct loading *loading, struct bytes key, struct b
   if (!is_object(state, task->queue, OBJECT_QUEUE) || !is_object(state, task->application, OBJECT_APPLICATION))
     return STATUS_CORRUPT;
   if (task->accepted_seq <= loading->last_accepted_seq || task->last_seq > loading->meta.seq) return STATUS_CORRUPT;
-  if (task_state_holds_lease((enum task_state)task->state) != !id_is_zero(&task->attempt.id)) return STATUS_CORRUPT;
+  if (task_state_holds_lease((enum task_state)task->state) != !id_is_zero(&row.attempt.id)) return STATUS_CORRUPT;
   loading->last_accepted_seq = task->accepted_seq;
   uint32_t number = pool_add(&state->tasks);
   struct task_node *node = node_at(state, number);
   index_add(&state->task_ids, id_hash(&task->id), number);
   node->task = *task;
   node->handler_hash = row.handler_hash;
-  checkpoint_settle(&node->task, &loading->node_started);
+  checkpoint_settle(&row, &loading->node_started);
   status = link_schedule(loading, number, &row);
   return status == STATUS_OK ? place_task(loading, number, &row) : status;
 }

@@ -35,7 +35,7 @@ static struct digest_sum hash_of(const struct writer *writer) {
   return (struct digest_sum){hash.low64, hash.high64};
 }
 
-static void write_task(struct writer *writer, const struct task *task) {
+static void write_task(struct writer *writer, const struct task *task, const struct attempt *attempt) {
   put_id(writer, &task->id);
   put(writer, task->accepted_seq), put(writer, task->last_seq), put(writer, task->error_seq), put(writer, task->result_seq);
   put(writer, task->epoch), put(writer, task->revision), put(writer, task->state), put(writer, task->recovery_safety);
@@ -46,10 +46,10 @@ static void write_task(struct writer *writer, const struct task *task) {
   put(writer, task->payload_bytes), put(writer, task->attempt_count), put(writer, task->max_attempts);
   put(writer, task->priority), put(writer, task->effect_uncertain), put(writer, task->retried);
   put(writer, task->scheduled), put(writer, task->is_retry);
-  put_id(writer, &task->attempt.id), put_id(writer, &task->attempt.instance_id), put_id(writer, &task->attempt.application_id);
-  put_time(writer, task->attempt.leased_at), put_time(writer, task->attempt.lease_until);
-  put_time(writer, task->attempt.started_at), put_time(writer, task->attempt.attempt_deadline_at);
-  put(writer, task->attempt.lease_ms);
+  put_id(writer, &attempt->id), put_id(writer, &attempt->instance_id), put_id(writer, &attempt->application_id);
+  put_time(writer, attempt->leased_at), put_time(writer, attempt->lease_until);
+  put_time(writer, attempt->started_at), put_time(writer, attempt->attempt_deadline_at);
+  put(writer, attempt->lease_ms);
 }
 
 static void write_queue(struct writer *writer, const struct queue *queue) {
@@ -102,9 +102,9 @@ static void write_object(struct writer *writer, const struct object *object) {
 }
 
 /* The task with what its places in lists and orders follow from; key and bucket are there while it is unfinished. */
-static void write_whole(struct writer *writer, const struct task *task, const struct id *key_id, const struct id *queue_id,
-                        const struct id *application_id, uint32_t handler_hash) {
-  write_task(writer, task);
+static void write_whole(struct writer *writer, const struct task *task, const struct attempt *attempt, const struct id *key_id,
+                        const struct id *queue_id, const struct id *application_id, uint32_t handler_hash) {
+  write_task(writer, task, attempt);
   put_id(writer, key_id), put_id(writer, queue_id), put_id(writer, application_id);
   put(writer, handler_hash);
 }
@@ -112,8 +112,8 @@ static void write_whole(struct writer *writer, const struct task *task, const st
 static void write_node(struct writer *writer, const struct state *state, const struct task_node *node) {
   static const struct id none;
   const struct task *task = &node->task;
-  write_whole(writer, task, node->key != 0 ? &key_at(state, node->key)->id : &none, &object_at(state, task->queue)->id,
-              &object_at(state, task->application)->id, node->handler_hash);
+  write_whole(writer, task, node_attempt(state, node), node->key != 0 ? &key_at(state, node->key)->id : &none,
+              &object_at(state, task->queue)->id, &object_at(state, task->application)->id, node->handler_hash);
   uint32_t schedule = task->scheduled ? schedule_of_task(state, (uint32_t)state_task_number(state, &task->id)) : 0;
   if (schedule != 0) put_id(writer, &object_at(state, schedule)->id);
   if (task->handler == 0) return;
@@ -124,8 +124,9 @@ static void write_node(struct writer *writer, const struct state *state, const s
 struct digest_sum digest_of_ended(const struct task *task, const struct id *queue_id, const struct id *application_id,
                                   uint32_t handler_hash) {
   static const struct id no_key;
+  static const struct attempt no_attempt;
   struct writer writer = {.size = 0};
-  write_whole(&writer, task, &no_key, queue_id, application_id, handler_hash);
+  write_whole(&writer, task, &no_attempt, &no_key, queue_id, application_id, handler_hash);
   return hash_of(&writer);
 }
 

@@ -22,29 +22,29 @@ uint64_t state_retained_seq(const struct state *state) { return state->retained_
 
 static bool ended_holds(const struct state *state, uint32_t number) {
   const struct task_node *node = node_at(state, number);
-  return node->held_prev != 0 || node->held_next != 0 || state->ended.oldest == number;
+  return node->ended_prev != 0 || node->ended_next != 0 || state->ended.oldest == number;
 }
 
 static void ended_leave(struct state *state, uint32_t number) {
   struct task_node *node = node_at(state, number);
-  *(node->held_prev != 0 ? &node_at(state, node->held_prev)->held_next : &state->ended.oldest) = node->held_next;
-  *(node->held_next != 0 ? &node_at(state, node->held_next)->held_prev : &state->ended.newest) = node->held_prev;
-  node->held_prev = node->held_next = 0;
+  *(node->ended_prev != 0 ? &node_at(state, node->ended_prev)->ended_next : &state->ended.oldest) = node->ended_next;
+  *(node->ended_next != 0 ? &node_at(state, node->ended_next)->ended_prev : &state->ended.newest) = node->ended_prev;
+  node->ended_prev = node->ended_next = 0;
 }
 
 void ended_touch(struct state *state, uint32_t number) {
   struct task_node *node = node_at(state, number);
   if (ended_holds(state, number)) ended_leave(state, number);
-  node->held_prev = state->ended.newest;
-  *(node->held_prev != 0 ? &node_at(state, node->held_prev)->held_next : &state->ended.oldest) = number;
+  node->ended_prev = state->ended.newest;
+  *(node->ended_prev != 0 ? &node_at(state, node->ended_prev)->ended_next : &state->ended.oldest) = number;
   state->ended.newest = number;
 }
 
 /* What visits goes first. */
 static void ended_visit(struct state *state, uint32_t number) {
   struct task_node *node = node_at(state, number);
-  node->held_next = state->ended.oldest;
-  *(node->held_next != 0 ? &node_at(state, node->held_next)->held_prev : &state->ended.newest) = number;
+  node->ended_next = state->ended.oldest;
+  *(node->ended_next != 0 ? &node_at(state, node->ended_next)->ended_prev : &state->ended.newest) = number;
   state->ended.oldest = number;
 }
 
@@ -58,7 +58,7 @@ static struct digest_sum digest_of_node(const struct state *state, const struct 
 static void leave(struct state *state, uint32_t number, uint64_t business_hash) {
   struct task_node *node = node_at(state, number);
   must(node->timer_position == 0 && node->ready_position == 0 && node->waiting_position == 0 && node->key == 0 &&
-       node->instance == 0 && node->task.handler == 0);
+       node->attempt == 0 && node->task.handler == 0);
   if (!node->visits) listing_leave(state, number, business_hash);
   if (!node->visits && node->task.last_seq > state->left_seq) state->left_seq = node->task.last_seq;
   state->visiting -= node->visits;
@@ -244,7 +244,7 @@ static bool store_would_retain(const struct state *state, uint64_t seq) {
 }
 
 bool state_would_retain(const struct state *state, uint64_t seq) {
-  for (uint32_t number = state->ended.oldest; number != 0; number = node_at(state, number)->held_next) {
+  for (uint32_t number = state->ended.oldest; number != 0; number = node_at(state, number)->ended_next) {
     const struct task_node *node = node_at(state, number);
     if (task_is_gone(state, &node->task)) continue;
     if (node->task.last_seq <= seq) return true;

@@ -81,8 +81,9 @@ static void give_leases_back(struct state *state, const struct event *event) {
   uint64_t key, value;
   while (index_each(&state->instance_ids, &at, &key, &value)) {
     uint32_t number = state_instance_at(state, (uint32_t)value)->first;
-    for (; number != 0; number = node_at(state, number)->held_next) {
-      apply_node_started(&node_at(state, number)->task, event);
+    for (; number != 0; number = state_held_next(state, number)) {
+      struct task_node *node = node_at(state, number);
+      apply_node_started(&node->task, &attempt_at(state, node->attempt)->attempt, event);
       timer_set(state, number, event->time_us);
     }
   }
@@ -163,19 +164,29 @@ static void count_task(struct state *state, const struct task *task, enum task_s
   }
 }
 
+/* The event changes the task and its attempt, if it has one; a claim makes it, and its end takes it away. */
+static void apply_to(struct state *state, uint32_t number, const struct event *event) {
+  struct task_node *node = node_at(state, number);
+  struct attempt made = {.lease_ms = 0};
+  bool held = node->attempt != 0;
+  struct attempt *attempt = held ? &attempt_at(state, node->attempt)->attempt : &made;
+  apply_task_judged(&node->task, attempt, event);
+  bool holds = !id_is_zero(&attempt->id);
+  if (held && !holds) attempt_end(state, number);
+  if (!held && holds) attempt_begin(state, number, &made);
+}
+
 /* number: of the task; 0 for one that is accepted here. */
 static void fold_task(struct state *state, const struct event *event, uint32_t number) {
   if (event->type == EVENT_task_accepted) number = task_add(state, event);
   struct task_node *node = node_at(state, number);
   enum task_state before = (enum task_state)node->task.state;
-  apply_task_judged(&node->task, event);
+  apply_to(state, number, event);
   if (event->type == EVENT_attempt_result) receipt_add(state, &event->body.attempt_result.report_identity, event->seq);
   if (event->type == EVENT_task_leased) {
     struct queue *queue = state_queue_of(state, &node->task);
     if (queue->rate.tasks != 0) queue->rate_at = rate_after_us(queue, event->time_us);
-    instance_hold(state, number);
   }
-  if (id_is_zero(&node->task.attempt.id)) instance_let_go(state, number);
   if (task_state_is_terminal((enum task_state)node->task.state)) ended_touch(state, number);
   if ((enum task_state)node->task.state == before && event->type != EVENT_attempt_result && event->type != EVENT_attempt_ended)
     return;
@@ -202,12 +213,14 @@ static void fold(struct state *state, const struct event *event, const struct fo
 
 void state_apply(struct state *state, const struct event *event) {
   static const struct task nothing;
+  static const struct attempt no_attempt;
   struct footing footing = footing_find(state, event);
   const char *misfit = "";
   bool accepts = event->type == EVENT_task_accepted;
   if (footing.is_task) {
     must((footing.number == 0) == accepts);
-    bool fits = can_apply_task(accepts ? &nothing : state_task_at(state, footing.number), event, &misfit);
+    bool fits = can_apply_task(accepts ? &nothing : state_task_at(state, footing.number),
+                               accepts ? &no_attempt : state_attempt_at(state, footing.number), event, &misfit);
     must(fits);
   }
   fold(state, event, &footing);

@@ -102,8 +102,10 @@ enum status history_chain(struct history *history, struct record_source source, 
   return STATUS_OK;
 }
 
-enum status history_task_at(struct history *history, struct record_source source, uint64_t seq, struct task *ret_task) {
+enum status history_task_at(struct history *history, struct record_source source, uint64_t seq, struct task *ret_task,
+                            struct attempt *ret_attempt) {
   struct task task = {.accepted_seq = 0};
+  struct attempt attempt = {.lease_ms = 0};
   size_t count = 0;
   enum status status = collect(history, source, seq, NULL, &count);
   if (status != STATUS_OK) return status;
@@ -113,10 +115,11 @@ enum status history_task_at(struct history *history, struct record_source source
     const char *reason = NULL;
     status = history_event(history, source, history->seqs[count], &history->event);
     if (status != STATUS_OK) return status;
-    if (!can_apply_task(&task, &history->event, &reason)) return STATUS_CORRUPT;
-    apply_task(&task, &history->event);
+    if (!can_apply_task(&task, &attempt, &history->event, &reason)) return STATUS_CORRUPT;
+    apply_task(&task, &attempt, &history->event);
   }
   *ret_task = task;
+  if (ret_attempt != NULL) *ret_attempt = attempt;
   return STATUS_OK;
 }
 

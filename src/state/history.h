@@ -33,8 +33,9 @@ enum status history_chain(struct history *history, struct record_source source, 
                           size_t *ret_count);
 
 /* Folds the events of the task whose newest is (or is before) last_seq: the task as it stood then. Indexes (queue, application,
- * handler) are 0. NOT_FOUND: seq is no event of a task. CORRUPT, NO_MEMORY. */
-enum status history_task_at(struct history *history, struct record_source source, uint64_t seq, struct task *ret_task);
+ * handler) are 0. ret_attempt NULL: not asked for. NOT_FOUND: seq is no event of a task. CORRUPT, NO_MEMORY. */
+enum status history_task_at(struct history *history, struct record_source source, uint64_t seq, struct task *ret_task,
+                            struct attempt *ret_attempt);
 
 /* The same for a queue: as configured then; counts and all that is live are 0. Costs a walk over all that was ever done to it;
  * of the other objects core/apply.h tells the same from one event. */

@@ -27,8 +27,13 @@ uint32_t state_instance(struct state *state, const struct id *application_id, co
 struct instance *state_instance_at(const struct state *state, uint32_t number) {
   return pool_at(&state->instances, number);
 }
-uint32_t state_instance_of(const struct state *state, uint32_t task_number) { return node_at(state, task_number)->instance; }
-uint32_t state_held_next(const struct state *state, uint32_t task_number) { return node_at(state, task_number)->held_next; }
+uint32_t state_instance_of(const struct state *state, uint32_t task_number) {
+  uint32_t attempt = node_at(state, task_number)->attempt;
+  return attempt != 0 ? attempt_at(state, attempt)->instance : 0;
+}
+uint32_t state_held_next(const struct state *state, uint32_t task_number) {
+  return attempt_at(state, node_at(state, task_number)->attempt)->next;
+}
 
 void state_instance_release(struct state *state, uint32_t number) {
   struct instance *instance = state_instance_at(state, number);
@@ -37,28 +42,40 @@ void state_instance_release(struct state *state, uint32_t number) {
   pool_remove(&state->instances, number);
 }
 
-void instance_hold(struct state *state, uint32_t number) {
-  struct task_node *node = node_at(state, number);
-  uint32_t holder = state_instance(state, &node->task.attempt.application_id, &node->task.attempt.instance_id);
+const struct attempt *node_attempt(const struct state *state, const struct task_node *node) {
+  static const struct attempt none;
+  return node->attempt != 0 ? &attempt_at(state, node->attempt)->attempt : &none;
+}
+
+const struct attempt *state_attempt_at(const struct state *state, uint32_t number) {
+  return node_attempt(state, node_at(state, number));
+}
+
+static struct attempt_node *attempt_of(const struct state *state, uint32_t task_number) {
+  return attempt_at(state, node_at(state, task_number)->attempt);
+}
+
+void attempt_begin(struct state *state, uint32_t number, const struct attempt *attempt) {
+  struct task_node *task = node_at(state, number);
+  uint32_t holder = state_instance(state, &attempt->application_id, &attempt->instance_id);
   struct instance *instance = state_instance_at(state, holder);
-  must(node->instance == 0);
-  node->instance = holder;
-  node->held_prev = 0;
-  node->held_next = instance->first;
-  if (instance->first != 0) node_at(state, instance->first)->held_prev = number;
+  must(task->attempt == 0);
+  task->attempt = pool_add(&state->attempts);
+  *attempt_at(state, task->attempt) = (struct attempt_node){.attempt = *attempt, .instance = holder, .next = instance->first};
+  if (instance->first != 0) attempt_of(state, instance->first)->prev = number;
   instance->first = number;
   instance->held++;
 }
 
-void instance_let_go(struct state *state, uint32_t number) {
-  struct task_node *node = node_at(state, number);
-  uint32_t holder = node->instance;
-  if (holder == 0) return;
-  struct instance *instance = state_instance_at(state, holder);
-  if (node->held_prev != 0) node_at(state, node->held_prev)->held_next = node->held_next;
-  else instance->first = node->held_next;
-  if (node->held_next != 0) node_at(state, node->held_next)->held_prev = node->held_prev;
-  node->instance = node->held_next = node->held_prev = 0;
+void attempt_end(struct state *state, uint32_t number) {
+  struct task_node *task = node_at(state, number);
+  const struct attempt_node *node = attempt_at(state, task->attempt);
+  struct instance *instance = state_instance_at(state, node->instance);
+  if (node->prev != 0) attempt_of(state, node->prev)->next = node->next;
+  else instance->first = node->next;
+  if (node->next != 0) attempt_of(state, node->next)->prev = node->prev;
   instance->held--;
-  state_instance_release(state, holder);
+  state_instance_release(state, node->instance);
+  pool_remove(&state->attempts, task->attempt);
+  task->attempt = 0;
 }

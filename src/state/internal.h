@@ -57,8 +57,8 @@ struct task_node {
   uint32_t timer_position;
   uint32_t ready_position;                 /* in its bucket's heap or its turn's */
   uint32_t key;                            /* number of the key slot while unfinished; 0: none */
-  uint32_t instance;                       /* holder; 0: none */
-  uint32_t held_next, held_prev;           /* among the attempts of its holder; once it has ended: among the ended ones */
+  uint32_t attempt;                        /* in the pool of attempts, while it holds a lease; 0: none */
+  uint32_t ended_next, ended_prev;         /* once it has ended: among the ended ones */
   uint32_t waiting_position;               /* in its queue's heap of waiting tasks */
   uint32_t older, newer;                   /* the task in memory that was accepted before it, after it; 0: none */
   uint32_t queue_older, queue_newer;       /* the same in its queue */
@@ -67,6 +67,13 @@ struct task_node {
   bool aside;                              /* stands in its turn's heap, not in the bucket's */
   bool named;                              /* has a business key */
   bool visits;                             /* came back from the store: stands in no list but that of the ended ones */
+};
+
+/* A claim: what is kept of a task only while somebody holds it. */
+struct attempt_node {
+  struct attempt attempt;
+  uint32_t instance;   /* holder */
+  uint32_t next, prev; /* tasks among those of its holder */
 };
 
 struct bucket_node {
@@ -99,6 +106,7 @@ struct state {
   struct index object_ids;
   struct pool tasks; /* struct task_node */
   struct index task_ids;
+  struct pool attempts;  /* struct attempt_node */
   struct index receipts; /* first 8 bytes of the identity -> seq, of those behind receipts_floor */
   struct pool buckets;   /* struct bucket_node */
   struct index bucket_keys;
@@ -131,6 +139,11 @@ struct state {
 };
 
 static inline struct task_node *node_at(const struct state *state, uint32_t number) { return pool_at(&state->tasks, number); }
+static inline struct attempt_node *attempt_at(const struct state *state, uint32_t number) {
+  return pool_at(&state->attempts, number);
+}
+/* The attempt of this task; all zero when nobody holds it. */
+const struct attempt *node_attempt(const struct state *state, const struct task_node *node);
 /* False for the numbers of tasks that left memory. */
 static inline bool node_is_there(const struct task_node *node) { return node->task.accepted_seq != 0; }
 static inline struct object *object_at(const struct state *state, uint32_t number) { return pool_at(&state->objects, number); }
@@ -167,8 +180,9 @@ bool footing_fits(const struct state *state, const struct event *event, const st
 /* ready.c: after a task's state changed, its places in timers, ready order, key slot and instance follow. */
 void ready_attach(struct state *state, uint32_t number, const struct event_task_accepted *accepted);
 /* A task that comes from a checkpoint takes all its places at once, as they are at this time; bucket is its bucket while it is
- * unfinished. */
-void ready_restore(struct state *state, uint32_t number, uint32_t bucket, const struct id *key_id, int64_t now_us);
+ * unfinished, attempt its attempt while it is held. */
+void ready_restore(struct state *state, uint32_t number, uint32_t bucket, const struct id *key_id,
+                   const struct attempt *attempt, int64_t now_us);
 uint32_t bucket_make(struct state *state, uint32_t queue, struct bytes handler, struct bytes handler_version);
 uint64_t bucket_hash(uint32_t queue, struct bytes handler, struct bytes handler_version);
 struct id key_id_make(const struct id *queue_id, struct bytes key);
@@ -202,9 +216,9 @@ void schedule_link(struct state *state, uint32_t number, uint32_t task);
 void schedule_let_task_go(struct state *state, uint32_t task, int64_t time_us);
 const char *schedules_misfit(const struct state *state); /* for state_check */
 
-/* instances.c */
-void instance_hold(struct state *state, uint32_t number); /* whoever its attempt names */
-void instance_let_go(struct state *state, uint32_t number);
+/* instances.c: attempts. The task gets this one, and whoever it names holds it; or it has none any more. */
+void attempt_begin(struct state *state, uint32_t number, const struct attempt *attempt);
+void attempt_end(struct state *state, uint32_t number);
 
 /* evict.c: an event of a task that has ended, or ends, was folded: it stands behind all other ended ones. */
 void ended_touch(struct state *state, uint32_t number);
@@ -218,6 +232,7 @@ static inline bool task_is_gone(const struct state *state, const struct task *ta
 /* digest.c */
 void digest_sum_add(struct digest_sum *sum, struct digest_sum part);
 void digest_sum_subtract(struct digest_sum *sum, struct digest_sum part);
+/* It has no attempt. */
 struct digest_sum digest_of_ended(const struct task *task, const struct id *queue_id, const struct id *application_id,
                                   uint32_t handler_hash);
 struct digest_sum digest_of_receipt(uint64_t identity, uint64_t seq);

@@ -40,7 +40,8 @@ uint64_t state_ready_count(const struct state *state) { return state->ready_coun
 
 void timer_set(struct state *state, uint32_t number, int64_t now_us) {
   struct heap_owner owner = timer_owner(state);
-  int64_t at = task_next_timer(&node_at(state, number)->task, now_us);
+  const struct task_node *node = node_at(state, number);
+  int64_t at = task_next_timer(&node->task, node_attempt(state, node), now_us);
   if (at == INT64_MAX) heap_remove(&state->timers, &owner, number);
   else heap_put(&state->timers, &owner, number, at);
 }
@@ -48,14 +49,11 @@ void timer_set(struct state *state, uint32_t number, int64_t now_us) {
 int64_t state_timer_next(const struct state *state) { return heap_next(&state->timers); }
 uint32_t state_timer_due(const struct state *state, int64_t now_us) { return heap_due(&state->timers, now_us); }
 
-void state_renew(struct state *state, struct task *task, int64_t live_until) {
-  struct task_node *node = (struct task_node *)task; /* task is the first member */
-  must(&node->task == task);
-  task->attempt.live_until = live_until;
-  struct heap_owner owner = timer_owner(state);
-  must(node->timer_position != 0);
-  uint32_t number = state->timers.entries[node->timer_position - 1].number;
-  heap_put(&state->timers, &owner, number, task_next_timer(task, 0));
+void state_renew(struct state *state, uint32_t number, int64_t live_until) {
+  struct task_node *node = node_at(state, number);
+  must(node->attempt != 0);
+  attempt_at(state, node->attempt)->attempt.live_until = live_until;
+  timer_set(state, number, 0);
 }
 
 void state_lengthen_leases(struct state *state, int64_t us) {
@@ -63,9 +61,9 @@ void state_lengthen_leases(struct state *state, int64_t us) {
   uint64_t key, value;
   while (index_each(&state->instance_ids, &at, &key, &value)) {
     uint32_t number = state_instance_at(state, (uint32_t)value)->first;
-    for (; number != 0; number = node_at(state, number)->held_next) {
-      struct task *task = &node_at(state, number)->task;
-      state_renew(state, task, task_lease_longer(task, us));
+    for (; number != 0; number = state_held_next(state, number)) {
+      const struct attempt *attempt = state_attempt_at(state, number);
+      state_renew(state, number, task_lease_longer(state_task_at(state, number), attempt, us));
     }
   }
 }
@@ -268,7 +266,8 @@ void ready_attach(struct state *state, uint32_t number, const struct event_task_
   key_at(state, node->key)->unfinished++;
 }
 
-void ready_restore(struct state *state, uint32_t number, uint32_t bucket, const struct id *key_id, int64_t now_us) {
+void ready_restore(struct state *state, uint32_t number, uint32_t bucket, const struct id *key_id,
+                   const struct attempt *attempt, int64_t now_us) {
   struct task_node *node = node_at(state, number);
   bool held = task_state_holds_lease((enum task_state)node->task.state);
   node->task.handler = bucket;
@@ -279,7 +278,7 @@ void ready_restore(struct state *state, uint32_t number, uint32_t bucket, const 
     slot->unfinished++;
     slot->held += held;
   }
-  if (held) instance_hold(state, number);
+  if (held) attempt_begin(state, number, attempt);
   if (node->task.state == TASK_WAITING) {
     struct heap_owner waiting = waiting_owner(state);
     heap_put(&object_at(state, node->task.queue)->waiting, &waiting, number, node->task.available_at);
@@ -386,7 +385,8 @@ static const char *timers_misfit(const struct state *state) {
     const struct heap_entry *entry = &state->timers.entries[i];
     const struct task_node *node = node_at(state, entry->number);
     bool lies_ahead = node->task.state == TASK_WAITING && node->ready_position == 0;
-    if (entry->key != task_next_timer(&node->task, lies_ahead ? INT64_MIN : INT64_MAX)) return "a timer is not the task's";
+    if (entry->key != task_next_timer(&node->task, node_attempt(state, node), lies_ahead ? INT64_MIN : INT64_MAX))
+      return "a timer is not the task's";
   }
   return heap_misfit(&state->timers, &owner);
 }

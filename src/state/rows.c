@@ -177,13 +177,13 @@ static unsigned task_flags(const struct task_row *row) {
   const struct task *task = &row->task;
   return (task->effect_uncertain ? TASK_UNCERTAIN : 0U) | (task->retried ? TASK_RETRIED : 0U) |
          (task->scheduled ? TASK_SCHEDULED : 0U) | (task->is_retry ? TASK_IS_RETRY : 0U) |
-         (!id_is_zero(&task->attempt.id) ? TASK_HAS_ATTEMPT : 0U) | (!id_is_zero(&row->key_id) ? TASK_HAS_KEY : 0U) |
+         (!id_is_zero(&row->attempt.id) ? TASK_HAS_ATTEMPT : 0U) | (!id_is_zero(&row->key_id) ? TASK_HAS_KEY : 0U) |
          (row->business_hash != 0 ? TASK_HAS_BUSINESS : 0U) | (row->schedule != 0 ? TASK_HAS_SCHEDULE : 0U);
 }
 
 size_t task_row_encode(const struct task_row *row, uint8_t out[task_row_bytes_max]) {
   const struct task *task = &row->task;
-  const struct attempt *attempt = &task->attempt;
+  const struct attempt *attempt = &row->attempt;
   unsigned flags = task_flags(row);
   uint8_t *at = put_8(out, task_row_version);
   at = put_8(at, (uint8_t)flags);
@@ -237,7 +237,7 @@ enum status task_row_decode(struct bytes key, struct bytes value, struct task_ro
   task->retried = (flags & TASK_RETRIED) != 0;
   task->scheduled = (flags & TASK_SCHEDULED) != 0;
   task->is_retry = (flags & TASK_IS_RETRY) != 0;
-  if ((flags & TASK_HAS_ATTEMPT) != 0) take_attempt(&at, &task->attempt);
+  if ((flags & TASK_HAS_ATTEMPT) != 0) take_attempt(&at, &row.attempt);
   if ((flags & TASK_HAS_KEY) != 0) row.key_id = take_id(&at);
   if ((flags & TASK_HAS_SCHEDULE) != 0) row.schedule = take_32(&at);
   if ((flags & TASK_HAS_BUSINESS) != 0) row.business_hash = take_64(&at);

@@ -66,8 +66,8 @@ struct bucket_row {
 /* Unfinished: key is the task's id. Tasks are made with rising ids, so the order of keys is, all but always, the order of
  * acceptance. Ended: key is the seq of acceptance, and the value begins with the id. */
 struct task_row {
-  struct task task;       /* queue, application: numbers of their objects; handler: number of its bucket row, 0 when it is over;
-                             live_until       is lease_until */
+  struct task task; /* queue, application: numbers of their objects; handler: number of its bucket row, 0 when it is over */
+  struct attempt attempt; /* live_until is lease_until; all zero: none */
   struct id key_id;       /* of its concurrency key; zero: none */
   uint64_t business_hash; /* 0: no business key */
   uint32_t handler_hash;

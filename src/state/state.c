@@ -11,6 +11,7 @@ struct state *state_new(void) {
   struct state *state = guard_calloc(1, sizeof *state);
   pool_init(&state->objects, sizeof(struct object));
   pool_init(&state->tasks, sizeof(struct task_node));
+  pool_init(&state->attempts, sizeof(struct attempt_node));
   pool_init(&state->buckets, sizeof(struct bucket_node));
   pool_init(&state->keys, sizeof(struct key_slot));
   pool_init(&state->turns, sizeof(struct turn));
@@ -41,6 +42,7 @@ void state_free(struct state *state) {
   free_owned(state);
   pool_clear(&state->objects);
   pool_clear(&state->tasks);
+  pool_clear(&state->attempts);
   pool_clear(&state->buckets);
   pool_clear(&state->keys);
   pool_clear(&state->turns);

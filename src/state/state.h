@@ -42,6 +42,8 @@ struct queue *state_queue(const struct state *state, const struct id *id);
 struct task *state_task(const struct state *state, const struct id *id);
 /* The task with this number (from ready order, timers, instances). */
 struct task *state_task_at(const struct state *state, uint32_t number);
+/* Its current attempt; all zero when nobody holds it. */
+const struct attempt *state_attempt_at(const struct state *state, uint32_t number);
 uint32_t state_task_number(const struct state *state, const struct id *id); /* 0: none */
 struct queue *state_queue_of(const struct state *state, const struct task *task);
 struct application *state_application_of(const struct state *state, const struct task *task);
@@ -72,8 +74,8 @@ enum status state_receipt(const struct state *state, const struct id *identity, 
 
 /* ---- Timers ---- */
 
-/* Lengthens the live lease (a renewal; no event). */
-void state_renew(struct state *state, struct task *task, int64_t live_until);
+/* Lengthens the live lease of a task that is held (a renewal; no event). */
+void state_renew(struct state *state, uint32_t number, int64_t live_until);
 /* Lengthens all live leases by as much, each within its bounds: for a time in which Orbit heard no renewal. */
 void state_lengthen_leases(struct state *state, int64_t us);
 /* When the earliest timer comes; INT64_MAX: none. */

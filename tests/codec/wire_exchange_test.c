@@ -189,6 +189,7 @@ static void test_assignment(void **state) {
   struct buffer out, task;
   buffer_init(&out, 1 << 20);
   buffer_init(&task, 1 << 20);
+  struct attempt attempt = {.id = id_of(0x31), .lease_until = time_of("2026-09-17T00:00:30Z")};
   struct task_document document = {
       .task = {.id = id_of(0x22),
                .state = TASK_LEASED,
@@ -202,8 +203,7 @@ static void test_assignment(void **state) {
                .attempt_timeout_ms = 10000,
                .attempt_count = 1,
                .epoch = 1,
-               .effect_uncertain = true,
-               .attempt = {.id = id_of(0x31), .lease_until = time_of("2026-09-17T00:00:30Z")}},
+               .effect_uncertain = true},
       .accepted = {.namespace_id = id_of(0x33),
                    .queue_id = id_of(0x11),
                    .handler = bytes_text("text.normalize"),
@@ -225,12 +225,12 @@ static void test_assignment(void **state) {
                                   "\"attempt_timeout_ms\":10000}}",
                        (const char *)task.data);
   buffer_append_char(&expected, 0);
-  worker_assign_write(&out, &document);
+  worker_assign_write(&out, &document, &attempt);
   assert_text(&out, (const char *)expected.data);
   buffer_clear(&expected);
 
-  document.task.attempt.live_until = time_of("2026-09-17T00:00:45Z");
-  worker_assign_write(&out, &document);
+  attempt.live_until = time_of("2026-09-17T00:00:45Z");
+  worker_assign_write(&out, &document, &attempt);
   buffer_append_char(&out, 0);
   assert_non_null(strstr((const char *)out.data, "\"lease_expires_at\":\"2026-09-17T00:00:45Z\""));
   buffer_clear(&task);

@@ -232,12 +232,14 @@ static void every_field_made_wrong(void **state) {
     world_init(&the_world);
     for (; lines[1] != NULL; lines++) script_line(&the_world, lines[0]);
     assert_int_equal(script_step(&the_world, lines[0]), STATUS_OK);
-    for (uint32_t k = 0; k < mutations[i].event; k++) apply_task(&the_world.task, world_number(&the_world, k));
+    for (uint32_t k = 0; k < mutations[i].event; k++)
+      apply_task(&the_world.task, &the_world.attempt, world_number(&the_world, k));
     struct event *event = world_number(&the_world, mutations[i].event), wrong = *event;
     const char *reason = NULL;
-    if (!can_apply_task(&the_world.task, event, &reason)) fail_msg("case %zu does not fit as it is: %s", i, reason);
+    if (!can_apply_task(&the_world.task, &the_world.attempt, event, &reason))
+      fail_msg("case %zu does not fit as it is: %s", i, reason);
     mutations[i].wrong(&wrong);
-    if (can_apply_task(&the_world.task, &wrong, &reason)) fail_msg("case %zu fits though it is wrong", i);
+    if (can_apply_task(&the_world.task, &the_world.attempt, &wrong, &reason)) fail_msg("case %zu fits though it is wrong", i);
     assert_true(reason != NULL && reason[0] != 0);
   }
 }

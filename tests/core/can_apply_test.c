@@ -62,7 +62,7 @@ static void enter(size_t situation) {
       continue;
     }
     assert_int_equal(script_step(&the_world, lines[i]), STATUS_OK);
-    apply_task(&the_world.task, world_number(&the_world, 0));
+    apply_task(&the_world.task, &the_world.attempt, world_number(&the_world, 0));
   }
 }
 
@@ -106,7 +106,7 @@ static void fill_decision(struct event *event, const struct task *task) {
 }
 
 static void fill_attempt(struct event *event, const struct task *task) {
-  const struct attempt *attempt = &task->attempt;
+  const struct attempt *attempt = &the_world.attempt;
   bool running = task->state == TASK_RUNNING, cancelled = task->cancel_requested_at != 0;
   switch (event->type) {
     case EVENT_task_leased:
@@ -203,7 +203,7 @@ static void every_event_in_every_situation(void **state) {
         if (table[i].event == type) cell = table[i].cells[2 * situation];
       struct event event = fitting_event(&the_world.task, (enum event_type)type);
       const char *reason = NULL;
-      bool fits = can_apply_task(&the_world.task, &event, &reason);
+      bool fits = can_apply_task(&the_world.task, &the_world.attempt, &event, &reason);
       if (fits != (cell == '+'))
         fail_msg("situation %zu, %s: %s", situation, event_type_text(event.type), fits ? "fits" : reason);
       assert_int_equal(reason == NULL, fits); /* a refusal has its reason */
@@ -221,55 +221,55 @@ static void histories_that_contradict_their_past(void **state) {
   /* a start grant, or a new claim, after a cancel request */
   script_run(&the_world, (const char *const[]){SUBMIT, "lease", NULL});
   struct event event = fitting_event(&the_world.task, EVENT_task_started);
-  assert_true(can_apply_task(&the_world.task, &event, &reason));
+  assert_true(can_apply_task(&the_world.task, &the_world.attempt, &event, &reason));
   the_world.task.cancel_requested_at = 1;
-  assert_false(can_apply_task(&the_world.task, &event, &reason));
+  assert_false(can_apply_task(&the_world.task, &the_world.attempt, &event, &reason));
   script_run(&the_world, (const char *const[]){SUBMIT, NULL});
   event = fitting_event(&the_world.task, EVENT_task_leased);
   the_world.task.cancel_requested_at = 1;
-  assert_false(can_apply_task(&the_world.task, &event, &reason));
+  assert_false(can_apply_task(&the_world.task, &the_world.attempt, &event, &reason));
   /* an attempt over the budget */
   the_world.task.cancel_requested_at = 0;
   the_world.task.max_attempts = 0;
-  assert_false(can_apply_task(&the_world.task, &event, &reason));
+  assert_false(can_apply_task(&the_world.task, &the_world.attempt, &event, &reason));
   /* a second successor, a successor of a scheduled or doubtful task */
   script_run(&the_world, (const char *const[]){"submit", "cancel", NULL});
   event = fitting_event(&the_world.task, EVENT_task_retried);
-  assert_true(can_apply_task(&the_world.task, &event, &reason));
+  assert_true(can_apply_task(&the_world.task, &the_world.attempt, &event, &reason));
   the_world.task.retried = true;
-  assert_false(can_apply_task(&the_world.task, &event, &reason));
+  assert_false(can_apply_task(&the_world.task, &the_world.attempt, &event, &reason));
   the_world.task.retried = false;
   the_world.task.scheduled = true;
-  assert_false(can_apply_task(&the_world.task, &event, &reason));
+  assert_false(can_apply_task(&the_world.task, &the_world.attempt, &event, &reason));
   the_world.task.scheduled = false;
   the_world.task.effect_uncertain = true;
-  assert_false(can_apply_task(&the_world.task, &event, &reason));
+  assert_false(can_apply_task(&the_world.task, &the_world.attempt, &event, &reason));
   /* an uncertain task that only RECONCILE_ONLY protects is not requeued */
   enter(9);
   event = fitting_event(&the_world.task, EVENT_task_requeued);
-  assert_true(can_apply_task(&the_world.task, &event, &reason));
+  assert_true(can_apply_task(&the_world.task, &the_world.attempt, &event, &reason));
   the_world.task.recovery_safety = RECOVERY_RECONCILE_ONLY;
-  assert_false(can_apply_task(&the_world.task, &event, &reason));
+  assert_false(can_apply_task(&the_world.task, &the_world.attempt, &event, &reason));
   /* nor is one whose budget is consumed, or that somebody wants to end */
   enter(8);
   the_world.task.attempt_count = the_world.task.max_attempts;
   event = fitting_event(&the_world.task, EVENT_task_requeued);
-  assert_false(can_apply_task(&the_world.task, &event, &reason));
+  assert_false(can_apply_task(&the_world.task, &the_world.attempt, &event, &reason));
   enter(8);
   event = fitting_event(&the_world.task, EVENT_task_requeued);
   the_world.task.cancel_requested_at = 1;
-  assert_false(can_apply_task(&the_world.task, &event, &reason));
+  assert_false(can_apply_task(&the_world.task, &the_world.attempt, &event, &reason));
   /* a waiting task that was cancelled does not end by a deadline, nor is an attempt revoked that nobody cancelled */
   enter(11);
   event = fitting_event(&the_world.task, EVENT_task_failed);
   event.time_us = the_world.task.deadline_at;
   event.body.task_failed.decision = DECISION_DEADLINE_EXCEEDED;
-  assert_false(can_apply_task(&the_world.task, &event, &reason));
+  assert_false(can_apply_task(&the_world.task, &the_world.attempt, &event, &reason));
   enter(12);
   event = fitting_event(&the_world.task, EVENT_attempt_ended);
-  assert_true(can_apply_task(&the_world.task, &event, &reason));
+  assert_true(can_apply_task(&the_world.task, &the_world.attempt, &event, &reason));
   the_world.task.cancel_requested_at = 0;
-  assert_false(can_apply_task(&the_world.task, &event, &reason));
+  assert_false(can_apply_task(&the_world.task, &the_world.attempt, &event, &reason));
 }
 
 int main(void) {

@@ -21,8 +21,8 @@ static void the_first_lease_never_reaches_past_the_deadlines(void **state) {
   };
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     RUN(cases[i].submit, cases[i].lease);
-    assert_int_equal(the_world.task.attempt.live_until, world_start_us + cases[i].lasts_ms * us_per_ms);
-    assert_int_equal(task_next_timer(&the_world.task, world_start_us), the_world.task.attempt.live_until);
+    assert_int_equal(the_world.attempt.live_until, world_start_us + cases[i].lasts_ms * us_per_ms);
+    assert_int_equal(task_next_timer(&the_world.task, &the_world.attempt, world_start_us), the_world.attempt.live_until);
   }
 }
 
@@ -49,9 +49,9 @@ static void a_start_grant_fixes_the_attempts_end(void **state) {
   const struct event_task_started *started = &the_world.list.events[0].body.task_started;
   assert_int_equal(started->attempt_deadline_at, world_start_us + 15000 * us_per_ms);
   assert_int_equal(started->lease_until, world_start_us + 30000 * us_per_ms); /* as it was judged */
-  assert_int_equal(the_world.task.attempt.live_until, world_start_us + 15000 * us_per_ms);
+  assert_int_equal(the_world.attempt.live_until, world_start_us + 15000 * us_per_ms);
   RUN("submit timeout=12000 attempt=10000", "lease", "wait 5000", "start");
-  assert_int_equal(the_world.task.attempt.attempt_deadline_at, the_world.task.deadline_at); /* never past the task's */
+  assert_int_equal(the_world.attempt.attempt_deadline_at, the_world.task.deadline_at); /* never past the task's */
 }
 
 static void a_start_is_refused_from_the_deadlines_on(void **state) {
@@ -80,7 +80,7 @@ static void renewals_lengthen_up_to_the_bounds(void **state) {
   };
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     run(cases[i].lines);
-    if (the_world.task.attempt.live_until != world_start_us + cases[i].until_ms * us_per_ms) fail_msg("case %zu", i);
+    if (the_world.attempt.live_until != world_start_us + cases[i].until_ms * us_per_ms) fail_msg("case %zu", i);
     assert_int_equal(the_world.list.count, 0); /* renewals are not events */
   }
 }
@@ -88,10 +88,10 @@ static void renewals_lengthen_up_to_the_bounds(void **state) {
 static void a_renewal_never_shortens(void **state) {
   (void)state;
   RUN("submit timeout=60000 attempt=60000", "lease ms=30000");
-  the_world.task.attempt.lease_ms = 5000;
-  int64_t before = the_world.task.attempt.live_until;
+  the_world.attempt.lease_ms = 5000;
+  int64_t before = the_world.attempt.live_until;
   script_line(&the_world, "renew");
-  assert_int_equal(the_world.task.attempt.live_until, before);
+  assert_int_equal(the_world.attempt.live_until, before);
 }
 
 static void a_report_carries_what_was_said(void **state) {
@@ -106,7 +106,9 @@ static void a_report_carries_what_was_said(void **state) {
                                              .error_details = bytes_text("{\"reason_ref\":\"diagnostics/temporary\"}"),
                                              .identity = world_id(0xF1, 5)};
   world_prepare(&the_world);
-  assert_int_equal(decide_finish(&the_world.task, &command, &the_world.env, &the_world.list, &the_world.fault), STATUS_OK);
+  assert_int_equal(
+      decide_finish(&the_world.task, &the_world.attempt, &command, &the_world.env, &the_world.list, &the_world.fault),
+      STATUS_OK);
   const struct event *event = &the_world.list.events[0];
   const struct event_attempt_result *result = &event->body.attempt_result;
   assert_true(id_equal(&event->common.identity, &command.operation.identity));
@@ -117,7 +119,7 @@ static void a_report_carries_what_was_said(void **state) {
   assert_true(bytes_equal_text(result->error_code, "TEMPORARY_REJECTION"));
   assert_true(bytes_equal_text(result->error_message, "later"));
   assert_true(bytes_equal_text(result->error_details, "{\"reason_ref\":\"diagnostics/temporary\"}"));
-  assert_int_equal(result->lease_until, the_world.task.attempt.live_until);
+  assert_int_equal(result->lease_until, the_world.attempt.live_until);
   const struct event_task_requeued *requeued = &the_world.list.events[1].body.task_requeued;
   assert_in_range(requeued->delay_ms, 250, 500);
   assert_int_equal(requeued->next_available_at, the_world.env.now_us + (int64_t)requeued->delay_ms * us_per_ms);
@@ -188,7 +190,7 @@ static void the_earliest_bound_names_the_end(void **state) {
   };
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     run(cases[i].lines);
-    int64_t until = the_world.task.attempt.live_until;
+    int64_t until = the_world.attempt.live_until;
     script_line(&the_world, "expire");
     assert_int_equal(the_world.list.count, 2);
     const struct event_attempt_ended *ended = &the_world.list.events[0].body.attempt_ended;

@@ -108,18 +108,18 @@ static void snapshot_of_a_whole_life(void **state) {
   assert_int_equal(task->attempt_count, 1);
   assert_int_equal(task->epoch, 1);
   assert_int_equal(task->payload_bytes, 58);
-  assert_int_equal(task->attempt.leased_at, now);
-  assert_int_equal(task->attempt.lease_until, now + 30000000);
-  assert_int_equal(task->attempt.lease_ms, 30000);
+  assert_int_equal(world->attempt.leased_at, now);
+  assert_int_equal(world->attempt.lease_until, now + 30000000);
+  assert_int_equal(world->attempt.lease_ms, 30000);
 
   script_line(world, "wait 1000");
   script_line(world, "start");
-  assert_int_equal(task->attempt.started_at, now + 1000000);
-  assert_int_equal(task->attempt.attempt_deadline_at, now + 11000000);
-  assert_int_equal(task->attempt.live_until, now + 11000000); /* never past the attempt's timeout */
+  assert_int_equal(world->attempt.started_at, now + 1000000);
+  assert_int_equal(world->attempt.attempt_deadline_at, now + 11000000);
+  assert_int_equal(world->attempt.live_until, now + 11000000); /* never past the attempt's timeout */
   script_line(world, "wait 1000");
   script_line(world, "finish FAILED retryable");
-  assert_true(id_is_zero(&task->attempt.id));
+  assert_true(id_is_zero(&world->attempt.id));
   assert_int_equal(task->error_seq, 0); /* the error of an attempt is history while the task goes on */
   assert_int_equal(task->completed_at, 0);
   assert_in_range(task->available_at, now + 2500000, now + 3000000);

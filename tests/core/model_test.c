@@ -53,10 +53,11 @@ static void timers_and_leases(void **state) {
     struct task task = {.state = (uint8_t)cases[i].state,
                         .available_at = cases[i].available,
                         .start_deadline_at = cases[i].start_by,
-                        .deadline_at = cases[i].deadline,
-                        .attempt = {.live_until = cases[i].live, .attempt_deadline_at = cases[i].attempt_end}};
-    if (task_next_timer(&task, cases[i].now) != cases[i].timer || task_lease_is_live(&task, cases[i].now) != cases[i].is_live)
-      fail_msg("case %zu: %lld", i, (long long)task_next_timer(&task, cases[i].now));
+                        .deadline_at = cases[i].deadline};
+    struct attempt attempt = {.live_until = cases[i].live, .attempt_deadline_at = cases[i].attempt_end};
+    if (task_next_timer(&task, &attempt, cases[i].now) != cases[i].timer ||
+        task_lease_is_live(&task, &attempt, cases[i].now) != cases[i].is_live)
+      fail_msg("case %zu: %lld", i, (long long)task_next_timer(&task, &attempt, cases[i].now));
   }
 }
 
@@ -75,12 +76,11 @@ static void leases_grow_within_their_bounds(void **state) {
       {TASK_RUNNING, never, 100, 40, 100, 61, 100},
   };
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-    struct task task = {.state = (uint8_t)cases[i].state,
-                        .start_deadline_at = cases[i].start_by,
-                        .deadline_at = cases[i].deadline,
-                        .attempt = {.live_until = cases[i].live, .attempt_deadline_at = cases[i].attempt_end}};
-    if (task_lease_longer(&task, cases[i].us) != cases[i].until)
-      fail_msg("case %zu: %lld", i, (long long)task_lease_longer(&task, cases[i].us));
+    struct task task = {
+        .state = (uint8_t)cases[i].state, .start_deadline_at = cases[i].start_by, .deadline_at = cases[i].deadline};
+    struct attempt attempt = {.live_until = cases[i].live, .attempt_deadline_at = cases[i].attempt_end};
+    if (task_lease_longer(&task, &attempt, cases[i].us) != cases[i].until)
+      fail_msg("case %zu: %lld", i, (long long)task_lease_longer(&task, &attempt, cases[i].us));
   }
 }
 

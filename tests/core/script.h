@@ -67,23 +67,24 @@ static inline struct command script_attempt_command(struct world *world, enum co
 
 static inline enum status script_attempt(struct world *world, const char *line) {
   struct command command;
-  struct task *task = &world->task;
+  const struct task *task = &world->task;
+  struct attempt *attempt = &world->attempt;
   if (strncmp(line, "start", 5) == 0) {
     command = script_attempt_command(world, COMMAND_START, line);
-    return decide_start(task, &command, &world->env, &world->list, &world->fault);
+    return decide_start(task, attempt, &command, &world->env, &world->list, &world->fault);
   }
   if (strncmp(line, "release", 7) == 0) {
     command = script_attempt_command(world, COMMAND_RELEASE, line);
-    return decide_release(task, &command, &world->env, &world->list, &world->fault);
+    return decide_release(task, attempt, &command, &world->env, &world->list, &world->fault);
   }
   if (strncmp(line, "renew", 5) == 0) {
     command = script_attempt_command(world, COMMAND_RENEW, line);
-    enum status status = decide_renew(task, &command, &world->env, &task->attempt.live_until, &world->fault);
-    if (status == STATUS_OK) world->last_attempt.live_until = task->attempt.live_until;
+    enum status status = decide_renew(task, attempt, &command, &world->env, &attempt->live_until, &world->fault);
+    if (status == STATUS_OK) world->last_attempt.live_until = attempt->live_until;
     return status;
   }
   command = script_attempt_command(world, COMMAND_FINISH, line);
-  if (strncmp(line, "finish", 6) == 0) return decide_finish(task, &command, &world->env, &world->list, &world->fault);
+  if (strncmp(line, "finish", 6) == 0) return decide_finish(task, attempt, &command, &world->env, &world->list, &world->fault);
   uint32_t kept = (uint32_t)script_number(line, "kept=", 0);
   return decide_evidence(task, &command, EVIDENCE_LEASE_LOST, kept, &world->env, &world->list, &world->fault);
 }
@@ -97,7 +98,7 @@ static inline enum status script_person(struct world *world, const char *line) {
   if (strncmp(line, "cancel", 6) == 0) {
     command.as.cancel = (struct cancel_command){.task_id = world->task.id, .reason = reason, .expected_revision = revision};
     uint32_t kept = (uint32_t)script_number(line, "kept=", 0);
-    return decide_cancel(&world->task, &command, kept, &world->env, &world->list, &world->fault);
+    return decide_cancel(&world->task, &world->attempt, &command, kept, &world->env, &world->list, &world->fault);
   }
   if (strncmp(line, "review", 6) == 0) {
     command.kind = COMMAND_REVIEW;
@@ -126,10 +127,10 @@ static inline void script_goto(struct world *world, const char *line) {
   const struct task *task = &world->task;
   const char *sign = strpbrk(line + 5, "+-");
   int64_t base = script_has(line, "start_deadline")     ? task->start_deadline_at
-                 : script_has(line, "attempt_deadline") ? task->attempt.attempt_deadline_at
+                 : script_has(line, "attempt_deadline") ? world->attempt.attempt_deadline_at
                  : script_has(line, "deadline")         ? task->deadline_at
                  : script_has(line, "available")        ? task->available_at
-                                                        : task->attempt.live_until;
+                                                        : world->attempt.live_until;
   int64_t to = base + (sign != NULL ? strtoll(sign, NULL, 10) : 0);
   assert_true(base != 0 && to >= world->env.now_us);
   world->env.now_us = to;
@@ -142,7 +143,7 @@ static inline enum status script_step(struct world *world, const char *line) {
     return script_person(world, line);
   if (strncmp(line, "expire", 6) == 0) {
     world_prepare(world);
-    decide_expire(&world->task, &world->env, &world->list);
+    decide_expire(&world->task, &world->attempt, &world->env, &world->list);
     return STATUS_OK;
   }
   world->list.count = 0;
@@ -152,7 +153,7 @@ static inline enum status script_step(struct world *world, const char *line) {
   }
   if (strncmp(line, "restart", 7) == 0) {
     struct event event = {.type = EVENT_node_started, .seq = world->env.next_seq++, .time_us = world->env.now_us};
-    apply_node_started(&world->task, &event);
+    apply_node_started(&world->task, &world->attempt, &event);
     return STATUS_OK;
   }
   if (strncmp(line, "goto", 4) == 0) {
@@ -184,6 +185,7 @@ static inline void script_line(struct world *world, const char *line) {
   const char *arrow = strstr(line, "->");
   char got[600];
   struct task before = world->task;
+  struct attempt attempt_before = world->attempt;
   enum status status = script_step(world, line);
   if (status != STATUS_OK) {
     (void)snprintf(got, sizeof got, "!%s%s%s", status_name(status), world->fault.field[0] != 0 ? " " : "", world->fault.field);
@@ -191,6 +193,7 @@ static inline void script_line(struct world *world, const char *line) {
     assert_int_equal(world->fault.status, status);
     assert_true(world->fault.message[0] != 0);
     assert_memory_equal(&before, &world->task, sizeof before);
+    assert_memory_equal(&attempt_before, &world->attempt, sizeof attempt_before);
   } else {
     world_commit(world);
     script_outcome_text(world, arrow != NULL && strchr(arrow, '{') != NULL, got, sizeof got);

@@ -29,8 +29,9 @@ static void walk_submit(void) {
 /* A step of the clock: mostly small, sometimes to the microsecond onto a bound of the task. */
 static void walk_clock(void) {
   const struct task *task = &the_world.task;
-  int64_t bounds[] = {task->available_at, task->start_deadline_at, task->deadline_at, task->attempt.live_until,
-                      task->attempt.attempt_deadline_at};
+  const struct attempt *attempt = &the_world.attempt;
+  int64_t bounds[] = {task->available_at, task->start_deadline_at, task->deadline_at, attempt->live_until,
+                      attempt->attempt_deadline_at};
   int64_t to = pick(2) == 0 ? the_world.env.now_us + (int64_t)pick(20000000) : bounds[pick(5)] - 1 + (int64_t)pick(3);
   if (to > the_world.env.now_us) the_world.env.now_us = to;
 }
@@ -72,20 +73,20 @@ static const char *walk_line(void) {
 }
 
 /* What must always hold of a task, whatever happened. */
-static void check_task(const struct task *before, const struct task *task) {
+static void check_task(const struct task *before, const struct task *task, const struct attempt *attempt) {
   enum task_state state = (enum task_state)task->state;
   assert_true(task->epoch >= before->epoch && task->attempt_count >= before->attempt_count);
   assert_true(task->attempt_count <= task->max_attempts && task->epoch == task->attempt_count);
   assert_true(task->revision >= before->revision && task->updated_at >= before->updated_at);
-  assert_int_equal(task_state_holds_lease(state), !id_is_zero(&task->attempt.id));
+  assert_int_equal(task_state_holds_lease(state), !id_is_zero(&attempt->id));
   assert_int_equal(task_state_is_terminal(state), task->completed_at != 0);
-  assert_int_equal(state == TASK_RUNNING, task->attempt.started_at != 0);
+  assert_int_equal(state == TASK_RUNNING, attempt->started_at != 0);
   assert_true(state != TASK_NEEDS_REVIEW || task->effect_uncertain);
   assert_true(!task_state_is_terminal(state) || !task->effect_uncertain);
   assert_true(task->cancel_requested_at == 0 || (state != TASK_WAITING && state != TASK_LEASED));
   assert_true(state != TASK_WAITING || task->available_at < task->deadline_at);
   assert_true((task->error_seq == 0 || state == TASK_FAILED) && (task->result_seq == 0 || task_state_is_terminal(state)));
-  if (task_state_holds_lease(state)) assert_true(task->attempt.live_until >= task->attempt.lease_until);
+  if (task_state_holds_lease(state)) assert_true(attempt->live_until >= attempt->lease_until);
   if (before->effect_uncertain && !task->effect_uncertain)
     assert_true(state == TASK_SUCCEEDED || before->state == TASK_NEEDS_REVIEW);
   if (task_state_is_terminal((enum task_state)before->state)) {
@@ -114,7 +115,7 @@ static bool walk_step(void) {
     the_world.accepted = the_world.list.events[2].body.task_accepted;
     return true;
   }
-  check_task(&before, &the_world.task);
+  check_task(&before, &the_world.task, &the_world.attempt);
   return the_world.list.count != 0;
 }
 
@@ -165,10 +166,13 @@ static void folding_again_gives_the_same(void **state) {
       for (uint32_t k = 0; k < the_world.list.count && count < events_max; k++) events[count++] = the_world.list.events[k];
     }
     struct task again;
+    struct attempt attempt;
     memset(&again, 0, sizeof again);
-    for (size_t i = 0; i < count; i++) apply_task(&again, &events[i]);
-    again.attempt.live_until = the_world.task.attempt.live_until; /* renewals are not events */
+    memset(&attempt, 0, sizeof attempt);
+    for (size_t i = 0; i < count; i++) apply_task(&again, &attempt, &events[i]);
+    attempt.live_until = the_world.attempt.live_until; /* renewals are not events */
     assert_memory_equal(&again, &the_world.task, sizeof again);
+    assert_memory_equal(&attempt, &the_world.attempt, sizeof attempt);
   }
 }
 

@@ -20,7 +20,9 @@ struct world {
   struct event_list list; /* of the last command */
   struct task child;      /* made by a retry by hand */
   struct fault fault;
-  struct attempt last_attempt; /* the newest claim, also after its end */
+  struct attempt attempt;       /* of the task */
+  struct attempt child_attempt; /* of the child */
+  struct attempt last_attempt;  /* the newest claim, also after its end */
   uint64_t ids;
 };
 
@@ -80,18 +82,19 @@ static inline void world_commit(struct world *world) {
   for (uint32_t i = 0; i < world->list.count; i++) {
     struct event *event = world_number(world, i);
     struct task *task = world_owner(world, &event->stream);
+    struct attempt *attempt = task == &world->task ? &world->attempt : &world->child_attempt;
     const char *reason = "";
-    if (!can_apply_task(task, event, &reason))
+    if (!can_apply_task(task, attempt, event, &reason))
       fail_msg("%s in %s: %s", event_type_text(event->type), task_state_text((enum task_state)task->state), reason);
     enum task_state before = (enum task_state)task->state;
-    apply_task(task, event);
+    apply_task(task, attempt, event);
     world->queue.counts[before] -= before != TASK_NONE;
     world->queue.counts[task->state]++;
     if (event->type == EVENT_task_accepted) world->application.unfinished++;
     if (!task_state_is_terminal(before) && task_state_is_terminal((enum task_state)task->state))
       world->application.unfinished--;
     if (event->type == EVENT_task_accepted && task == &world->task) world->accepted = event->body.task_accepted;
-    if (event->type == EVENT_task_leased || event->type == EVENT_task_started) world->last_attempt = task->attempt;
+    if (event->type == EVENT_task_leased || event->type == EVENT_task_started) world->last_attempt = *attempt;
   }
   assert_int_equal(world->task.ended_as, ATTEMPT_NONE);
 }

@@ -127,7 +127,7 @@ static inline void worker_bye(struct server *server) {
 static inline struct attempt_ref worker_take(struct server *server) {
   while (server->assignment == NULL) assert_false(worker_wait(server));
   struct attempt_ref ref = {.task_id = server->assignment->task.id,
-                            .attempt_id = server->assignment->task.attempt.id,
+                            .attempt_id = server->assignment->attempt.id,
                             .epoch = server->assignment->task.epoch};
   push_free(server->assignment);
   server->assignment = NULL;

@@ -156,9 +156,9 @@ static void an_assignment_weighs_what_is_sent(void **unused) {
   task->recovery_safety = RECOVERY_IDEMPOTENT;
   task->created_at = task->updated_at = task->available_at = INT64_C(1789603200000000);
   task->deadline_at = task->created_at + 1000000;
-  task->attempt.lease_until = task->attempt.live_until = task->created_at + 500000;
+  push->attempt.lease_until = push->attempt.live_until = task->created_at + 500000;
   task->attempt_timeout_ms = 1000;
-  memset(task->attempt.id.bytes, 0x31, id_bytes);
+  memset(push->attempt.id.bytes, 0x31, id_bytes);
   push->weight = 100000;
   atomic_fetch_add(&world.session->gauge.unsent_bytes, push->weight); /* the engine, when it leased */
   struct history *history = history_new();

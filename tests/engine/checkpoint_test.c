@@ -55,14 +55,14 @@ static void leases_given_back_are_given_back_in_rows(void **context) {
     world->now_us += 4000000;
     world_restart(world);
     if (restart == 1) follow_all(stage);
-    int64_t until = state_task(world->engine->state, &push.task_id)->attempt.lease_until;
+    int64_t until = world_attempt(world, &push.task_id)->lease_until;
     stop_following(stage);
     (void)expect_equal(stage);
     struct state *state;
     struct checkpoint_position position;
     struct fault fault;
     assert_int_equal(load(stage, &state, &position, &fault), STATUS_OK);
-    if (restart == 1) assert_true(state_task(state, &push.task_id)->attempt.lease_until == until);
+    if (restart == 1) assert_true(state_attempt_at(state, state_task_number(state, &push.task_id))->lease_until == until);
     state_free(state);
   }
 }

@@ -179,11 +179,11 @@ static void a_schedule_that_waits_for_room_delays_nothing(void **context) {
   struct push push = *world_assigned(world, 1);
   world_start(world, &push);
   struct command create = world_schedule(world, COMMAND_SCHEDULE_CREATE, NULL);
-  create.as.schedule.interval_ms = push.task.attempt.lease_ms - 500;
+  create.as.schedule.interval_ms = push.attempt.lease_ms - 500;
   struct schedule schedule = world_scheduled(world, &create);
   no_more_room(world);
   (void)fill_up(world, big);
-  int64_t lease_until = state_task(world->engine->state, &running.id)->attempt.live_until;
+  int64_t lease_until = world_attempt(world, &running.id)->live_until;
   int64_t due = world_get_schedule(world, &schedule.id).next_at;
   world->now_us = due;
   assert_true(lease_until > due && lease_until < due + disk_full_again_us);

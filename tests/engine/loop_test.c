@@ -287,7 +287,7 @@ static void timers_need_no_company(void **context) {
   struct push *push = (struct push *)wait_mail(&outbox);
   assert_int_equal(push->mail.kind, MAIL_ASSIGN);
   assert_true(id_equal(&push->task_id, &answer.as.task.id));
-  assert_true(push->task.attempt.leased_at >= command.as.submit.available_at);
+  assert_true(push->attempt.leased_at >= command.as.submit.available_at);
   push_free(push);
   struct command bye = {.kind = COMMAND_BYE, .who = world->who, .session = 1};
   (void)ask(world, &outbox, &bye);

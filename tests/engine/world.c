@@ -421,6 +421,10 @@ void world_forget(struct world *world) {
   for (unsigned i = 0; i < world_workers_max; i++) atomic_store(&world->gauges[i].unsent_bytes, 0);
 }
 
+const struct attempt *world_attempt(const struct world *world, const struct id *id) {
+  return state_attempt_at(world->engine->state, state_task_number(world->engine->state, id));
+}
+
 struct task world_task(struct world *world, const struct id *id) {
   struct command command = {.kind = COMMAND_GET_TASK, .who = world->who, .as.task_id = *id};
   struct answer answer = world_do(world, &command);

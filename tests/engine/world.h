@@ -81,6 +81,8 @@ void world_bye(struct world *world, uint64_t session);
 const struct push *world_take(struct world *world, enum mail_kind kind, uint64_t session);
 /* The task as it stands, read through the engine. */
 struct task world_task(struct world *world, const struct id *id);
+/* Its current attempt, in memory; all zero when nobody holds it. */
+const struct attempt *world_attempt(const struct world *world, const struct id *id);
 /* Folds the log anew and compares: same digest as the live state; invariants hold. */
 void world_check(struct world *world);
 /* Counts pushes not taken yet; frees all pushes, taken or not. */

@@ -113,7 +113,8 @@ static void the_check_finds_what_is_wrong(void **context) {
   struct id queue_id = id_of(QUEUE, 1), application_id = id_of(APPLICATION, 1);
   struct queue *queue = state_queue(state, &queue_id);
   struct application *application = state_application(state, &application_id);
-  struct instance *instance = state_instance_at(state, ((struct task_node *)running)->instance);
+  struct attempt_node *attempt = attempt_at(state, ((struct task_node *)running)->attempt);
+  struct instance *instance = state_instance_at(state, attempt->instance);
   struct fault fault = {0};
   assert_int_equal(state_check(state, &fault), STATUS_OK);
 #define BROKEN(change, mend)                                      \
@@ -139,7 +140,7 @@ static void the_check_finds_what_is_wrong(void **context) {
   BROKEN(node->aside = true, node->aside = false);
   int64_t key = state->timers.entries[0].key;
   BROKEN(state->timers.entries[0].key = key + 1, state->timers.entries[0].key = key);
-  BROKEN(running->attempt.live_until -= 1000000, running->attempt.live_until += 1000000);
+  BROKEN(attempt->attempt.live_until -= 1000000, attempt->attempt.live_until += 1000000);
   uint32_t number = ((struct task_node *)running)->key;
   BROKEN(key_at(state, number)->held++, key_at(state, number)->held--);
 #undef BROKEN

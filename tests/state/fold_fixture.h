@@ -153,8 +153,12 @@ static inline void lease(struct world *world, const struct id *task_id) {
   free(list);
 }
 
+static inline const struct attempt *attempt_of_task(const struct world *world, const struct id *task_id) {
+  return state_attempt_at(world->state, state_task_number(world->state, task_id));
+}
+
 static inline struct attempt_ref ref_of(struct world *world, const struct task *task) {
-  return (struct attempt_ref){id_of(OPERATION, ++world->ids), task->id, task->attempt.id, task->epoch};
+  return (struct attempt_ref){id_of(OPERATION, ++world->ids), task->id, attempt_of_task(world, &task->id)->id, task->epoch};
 }
 
 static inline void start(struct world *world, const struct id *task_id) {
@@ -163,7 +167,9 @@ static inline void start(struct world *world, const struct id *task_id) {
   struct command command = command_of(world, COMMAND_START);
   command.as.ref = ref_of(world, state_task(world->state, task_id));
   struct decide_env env = env_of(world, id_of(ATTEMPT, ++world->ids));
-  assert_int_equal(decide_start(state_task(world->state, task_id), &command, &env, list, &fault), STATUS_OK);
+  assert_int_equal(
+      decide_start(state_task(world->state, task_id), attempt_of_task(world, task_id), &command, &env, list, &fault),
+      STATUS_OK);
   append_list(world, list);
   free(list);
 }
@@ -177,7 +183,9 @@ static inline void finish(struct world *world, const struct id *task_id, enum ou
   if (outcome == OUTCOME_SUCCEEDED) command.as.finish.report.result = bytes_text("1");
   if (outcome != OUTCOME_SUCCEEDED) command.as.finish.report.error_code = bytes_text("E");
   struct decide_env env = env_of(world, id_of(ATTEMPT, ++world->ids));
-  assert_int_equal(decide_finish(state_task(world->state, task_id), &command, &env, list, &fault), STATUS_OK);
+  assert_int_equal(
+      decide_finish(state_task(world->state, task_id), attempt_of_task(world, task_id), &command, &env, list, &fault),
+      STATUS_OK);
   append_list(world, list);
   free(list);
 }

@@ -63,14 +63,6 @@ static void the_digest_sees_every_field_of_a_task(void **context) {
       TASK_FIELD(deadline_at),
       TASK_FIELD(completed_at),
       TASK_FIELD(cancel_requested_at),
-      TASK_FIELD(attempt.id),
-      TASK_FIELD(attempt.instance_id),
-      TASK_FIELD(attempt.application_id),
-      TASK_FIELD(attempt.leased_at),
-      TASK_FIELD(attempt.lease_until),
-      TASK_FIELD(attempt.started_at),
-      TASK_FIELD(attempt.attempt_deadline_at),
-      TASK_FIELD(attempt.lease_ms),
       TASK_FIELD(revision),
       TASK_FIELD(initial_delay_ms),
       TASK_FIELD(max_delay_ms),
@@ -114,6 +106,35 @@ static void the_digest_sees_every_field_of_a_task(void **context) {
     assert_false(id_equal(&before, &again));
   }
   assert_true(keyed > 0);
+}
+
+#define ATTEMPT_FIELD(name) \
+  { #name, offsetof(struct attempt, name), sizeof(((struct attempt *)0)->name) }
+
+static void the_digest_sees_every_field_of_an_attempt(void **context) {
+  struct world *world = *context;
+  static const struct {
+    const char *name;
+    size_t at, size;
+  } fields[] = {
+      ATTEMPT_FIELD(id),          ATTEMPT_FIELD(instance_id), ATTEMPT_FIELD(application_id),      ATTEMPT_FIELD(leased_at),
+      ATTEMPT_FIELD(lease_until), ATTEMPT_FIELD(started_at),  ATTEMPT_FIELD(attempt_deadline_at), ATTEMPT_FIELD(lease_ms),
+  };
+  struct id before = state_digest(world->state);
+  unsigned held = 0;
+  for (uint32_t number = 1; number <= world->state->tasks.used; number++) {
+    uint32_t attempt = node_at(world->state, number)->attempt;
+    for (size_t i = 0; attempt != 0 && i < sizeof fields / sizeof fields[0]; i++)
+      for (size_t byte = 0; byte < fields[i].size; byte++) {
+        uint8_t *at = (uint8_t *)&attempt_at(world->state, attempt)->attempt + fields[i].at + byte;
+        *at ^= 1;
+        struct id after = state_digest(world->state);
+        *at ^= 1;
+        if (id_equal(&before, &after)) fail_msg("%s, byte %zu", fields[i].name, byte);
+      }
+    held += attempt != 0;
+  }
+  assert_true(held > 0);
 }
 
 #define OBJECT_FIELD(kind, member, name) \
@@ -210,8 +231,8 @@ static void the_digest_sees_receipts_and_position(void **context) {
 static void renewals_are_no_part_of_it(void **context) {
   struct world *world = *context;
   struct id before = state_digest(world->state);
-  struct task *task = find_in(world, TASK_RUNNING);
-  state_renew(world->state, task, task->attempt.live_until + 5000000);
+  uint32_t number = state_task_number(world->state, &find_in(world, TASK_RUNNING)->id);
+  state_renew(world->state, number, state_attempt_at(world->state, number)->live_until + 5000000);
   struct id after = state_digest(world->state);
   struct fault fault = {0};
   assert_true(id_equal(&before, &after));
@@ -221,13 +242,13 @@ static void renewals_are_no_part_of_it(void **context) {
 static void longer_leases_are_none_either(void **context) {
   struct world *world = *context;
   struct id before = state_digest(world->state);
-  const struct task *task = find_in(world, TASK_RUNNING);
-  int64_t ends = task->attempt.live_until;
+  const struct attempt *attempt = attempt_of_task(world, &find_in(world, TASK_RUNNING)->id);
+  int64_t ends = attempt->live_until;
   state_lengthen_leases(world->state, 1000);
   struct id after = state_digest(world->state);
   struct fault fault = {0};
   assert_true(id_equal(&before, &after));
-  assert_int_equal(task->attempt.live_until, ends + 1000);
+  assert_int_equal(attempt->live_until, ends + 1000);
   assert_int_equal(state_check(world->state, &fault), STATUS_OK); /* all timers moved along */
 }
 
@@ -238,6 +259,7 @@ int main(void) {
       ROW(every_prefix_has_a_digest_of_its_own),
       ROW(the_digest_does_not_see_the_order_in_memory),
       ROW(the_digest_sees_every_field_of_a_task),
+      ROW(the_digest_sees_every_field_of_an_attempt),
       ROW(the_digest_sees_every_field_of_an_object),
       ROW(the_digest_sees_receipts_and_position),
       ROW(renewals_are_no_part_of_it),

@@ -25,10 +25,12 @@ static inline struct id id_of(unsigned high, unsigned low) {
 
 /* A log in memory, and the task as folding it left it. */
 struct log {
-  struct buffer records[events_max]; /* by seq; each on its own, so that none ever moves */
-  struct task after[events_max];     /* the task after each of its events */
+  struct buffer records[events_max];        /* by seq; each on its own, so that none ever moves */
+  struct task after[events_max];            /* the task after each of its events */
+  struct attempt attempt_after[events_max]; /* likewise */
   uint64_t last_seq;
   struct task task;
+  struct attempt attempt; /* of the task */
   int64_t now_us;
   unsigned ids;
   struct history *history;
@@ -56,8 +58,9 @@ static inline void log_append_list(struct log *log, struct event_list *list) {
   for (uint32_t i = 0; i < list->count; i++) {
     list->events[i].prev = log->task.last_seq;
     log_append(log, &list->events[i]);
-    apply_task(&log->task, &list->events[i]);
+    apply_task(&log->task, &log->attempt, &list->events[i]);
     log->after[log->last_seq] = log->task;
+    log->attempt_after[log->last_seq] = log->attempt;
   }
 }
 
@@ -131,10 +134,8 @@ static inline void do_lease(struct log *log, const char *name) {
 }
 
 static inline struct attempt_ref ref_of(struct log *log) {
-  return (struct attempt_ref){.message_id = id_of(0x40, ++log->ids),
-                              .task_id = log->task.id,
-                              .attempt_id = log->task.attempt.id,
-                              .epoch = log->task.epoch};
+  return (struct attempt_ref){
+      .message_id = id_of(0x40, ++log->ids), .task_id = log->task.id, .attempt_id = log->attempt.id, .epoch = log->task.epoch};
 }
 
 static inline void do_start(struct log *log) {
@@ -145,7 +146,7 @@ static inline void do_start(struct log *log) {
   struct decide_env env = env_of(log);
   struct event_list list = {.count = 0};
   struct fault fault;
-  assert_int_equal(decide_start(&log->task, &command, &env, &list, &fault), STATUS_OK);
+  assert_int_equal(decide_start(&log->task, &log->attempt, &command, &env, &list, &fault), STATUS_OK);
   log_append_list(log, &list);
 }
 
@@ -168,7 +169,7 @@ static inline void do_finish(struct log *log, enum outcome outcome, bool retryab
   struct decide_env env = env_of(log);
   struct event_list list = {.count = 0};
   struct fault fault;
-  assert_int_equal(decide_finish(&log->task, &command, &env, &list, &fault), STATUS_OK);
+  assert_int_equal(decide_finish(&log->task, &log->attempt, &command, &env, &list, &fault), STATUS_OK);
   log_append_list(log, &list);
 }
 
@@ -192,7 +193,7 @@ static inline void do_release(struct log *log) {
   struct decide_env env = env_of(log);
   struct event_list list = {.count = 0};
   struct fault fault;
-  assert_int_equal(decide_release(&log->task, &command, &env, &list, &fault), STATUS_OK);
+  assert_int_equal(decide_release(&log->task, &log->attempt, &command, &env, &list, &fault), STATUS_OK);
   log_append_list(log, &list);
 }
 
@@ -200,7 +201,7 @@ static inline void do_expire(struct log *log, int64_t now_us) {
   log->now_us = now_us;
   struct decide_env env = env_of(log);
   struct event_list list = {.count = 0};
-  decide_expire(&log->task, &env, &list);
+  decide_expire(&log->task, &log->attempt, &env, &list);
   log_append_list(log, &list);
 }
 
@@ -211,7 +212,7 @@ static inline void do_cancel(struct log *log) {
   struct decide_env env = env_of(log);
   struct event_list list = {.count = 0};
   struct fault fault;
-  assert_int_equal(decide_cancel(&log->task, &command, 0, &env, &list, &fault), STATUS_OK);
+  assert_int_equal(decide_cancel(&log->task, &log->attempt, &command, 0, &env, &list, &fault), STATUS_OK);
   log_append_list(log, &list);
 }
 

@@ -15,10 +15,6 @@ static void assert_same_task(const struct task *a, const struct task *b) {
   assert_int_equal(a->deadline_at, b->deadline_at);
   assert_int_equal(a->completed_at, b->completed_at);
   assert_int_equal(a->cancel_requested_at, b->cancel_requested_at);
-  assert_memory_equal(&a->attempt.id, &b->attempt.id, id_bytes);
-  assert_int_equal(a->attempt.lease_until, b->attempt.lease_until);
-  assert_int_equal(a->attempt.started_at, b->attempt.started_at);
-  assert_int_equal(a->attempt.attempt_deadline_at, b->attempt.attempt_deadline_at);
   assert_int_equal(a->revision, b->revision);
   assert_int_equal(a->attempt_count, b->attempt_count);
   assert_int_equal(a->max_attempts, b->max_attempts);
@@ -30,14 +26,23 @@ static void assert_same_task(const struct task *a, const struct task *b) {
   assert_int_equal(a->retried, b->retried);
 }
 
+static void assert_same_attempt(const struct attempt *a, const struct attempt *b) {
+  assert_memory_equal(&a->id, &b->id, id_bytes);
+  assert_int_equal(a->lease_until, b->lease_until);
+  assert_int_equal(a->started_at, b->started_at);
+  assert_int_equal(a->attempt_deadline_at, b->attempt_deadline_at);
+}
+
 /* At each event of the task, history tells it as it stood then; at a stranger's, that it is no task's. */
 static void assert_every_position(struct log *log) {
   for (uint64_t seq = 1; seq <= log->last_seq; seq++) {
     struct task task = {.queue = 5};
+    struct attempt attempt;
     bool own = log->after[seq].accepted_seq != 0;
-    assert_int_equal(history_task_at(log->history, source_of(log), seq, &task), own ? STATUS_OK : STATUS_NOT_FOUND);
+    assert_int_equal(history_task_at(log->history, source_of(log), seq, &task, &attempt), own ? STATUS_OK : STATUS_NOT_FOUND);
     if (!own) continue;
     assert_same_task(&task, &log->after[seq]);
+    assert_same_attempt(&attempt, &log->attempt_after[seq]);
     assert_int_equal(task.queue, 0);
   }
 }
@@ -85,7 +90,7 @@ static void test_retries_until_success(void **state) {
   static struct log log;
   log_begin(&log, RECOVERY_IDEMPOTENT, 3);
   do_lease(&log, "w1");
-  struct id first = log.task.attempt.id;
+  struct id first = log.attempt.id;
   do_start(&log);
   do_finish(&log, OUTCOME_FAILED, true);
   do_lease(&log, NULL);
@@ -154,7 +159,7 @@ static void test_documents(void **state) {
   assert_null(document.result.data);
   /* As it stood before the report: no error, though the log holds one by now. */
   struct task before;
-  assert_int_equal(history_task_at(log.history, source_of(&log), running_seq, &before), STATUS_OK);
+  assert_int_equal(history_task_at(log.history, source_of(&log), running_seq, &before, NULL), STATUS_OK);
   assert_int_equal(history_document(log.history, source_of(&log), &before, &document), STATUS_OK);
   assert_int_equal(document.task.state, TASK_RUNNING);
   assert_null(document.error_code.data);
@@ -177,7 +182,7 @@ static void test_a_review(void **state) {
   log_begin(&log, RECOVERY_RECONCILE_ONLY, 1);
   do_lease(&log, NULL);
   do_start(&log);
-  do_expire(&log, log.task.attempt.live_until);
+  do_expire(&log, log.attempt.live_until);
   assert_int_equal(log.task.state, TASK_NEEDS_REVIEW);
   do_cancel(&log);
   do_review(&log);
@@ -199,7 +204,7 @@ static void test_attempts_that_never_started(void **state) {
   do_lease(&log, NULL);
   do_release(&log);
   do_lease(&log, NULL);
-  do_expire(&log, log.task.attempt.live_until);
+  do_expire(&log, log.attempt.live_until);
   do_lease(&log, NULL);
   do_cancel(&log);
   assert_int_equal(log.task.state, TASK_CANCELLED);
@@ -285,7 +290,7 @@ static void test_a_long_history(void **state) {
   log_begin(&log, RECOVERY_RECONCILE_ONLY, 1);
   do_lease(&log, NULL);
   do_start(&log);
-  struct id attempt_id = log.task.attempt.id;
+  struct id attempt_id = log.attempt.id;
   do_finish(&log, OUTCOME_SUCCEEDED, false);
   for (unsigned i = 0; i < 100; i++) do_evidence(&log, &attempt_id, 1, EVIDENCE_CONFLICTING_REPORT);
   const struct evidence_document *evidence;
@@ -303,7 +308,7 @@ static void assert_corrupt(struct log *log) {
   struct task task = {.revision = 77};
   const struct attempt_document *attempts = NULL;
   uint32_t count = 77;
-  assert_int_equal(history_task_at(log->history, source_of(log), log->last_seq, &task), STATUS_CORRUPT);
+  assert_int_equal(history_task_at(log->history, source_of(log), log->last_seq, &task, NULL), STATUS_CORRUPT);
   assert_int_equal(task.revision, 77);
   assert_int_equal(history_attempts(log->history, source_of(log), &log->task, &attempts, &count), STATUS_CORRUPT);
   assert_int_equal(count, 77);
@@ -348,7 +353,7 @@ static void test_flipped_bits(void **state) {
       const struct evidence_document *evidence;
       uint32_t count;
       log.records[seq].data[bit / 8] ^= (uint8_t)(1 << bit % 8);
-      refused += history_task_at(log.history, source_of(&log), log.last_seq, &task) != STATUS_OK;
+      refused += history_task_at(log.history, source_of(&log), log.last_seq, &task, NULL) != STATUS_OK;
       (void)history_document(log.history, source_of(&log), &log.task, &document);
       (void)history_attempts(log.history, source_of(&log), &log.task, &attempts, &count);
       (void)history_evidence(log.history, source_of(&log), &log.task, &evidence, &count);

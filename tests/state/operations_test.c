@@ -110,17 +110,17 @@ static void test_retries_releases_and_evidence(void **state) {
   static struct log log;
   log_begin(&log, RECOVERY_IDEMPOTENT, 4);
   do_lease(&log, NULL);
-  struct id first = log.task.attempt.id;
+  struct id first = log.attempt.id;
   do_release(&log);
   do_lease(&log, NULL);
-  do_expire(&log, log.task.attempt.live_until);
+  do_expire(&log, log.attempt.live_until);
   do_lease(&log, NULL);
   do_start(&log);
   do_evidence(&log, &first, 1, EVIDENCE_STALE_EPOCH);
   do_finish(&log, OUTCOME_FAILED, true);
   do_lease(&log, NULL);
   do_start(&log);
-  do_expire(&log, log.task.attempt.live_until);
+  do_expire(&log, log.attempt.live_until);
   do_evidence(&log, &first, 1, EVIDENCE_STALE_EPOCH);
   ASSERT_OPERATIONS(&log, ACCEPT, LEASE(2),
                     {"task.release",
@@ -269,12 +269,13 @@ static void append_retry(struct log *log, struct task *ret_child) {
   assert_int_equal(decide_retry(&log->task, &original.accepted, &queue, &application, &command, &env, &list, &fault),
                    STATUS_OK);
   *ret_child = (struct task){.accepted_seq = 0};
+  struct attempt no_attempt = {.lease_ms = 0};
   for (uint32_t i = 0; i < list.count; i++) {
     struct event *event = &list.events[i];
     struct task *task = id_equal(&event->stream, &log->task.id) ? &log->task : ret_child;
     event->prev = task->last_seq;
     log_append(log, event);
-    apply_task(task, event);
+    apply_task(task, task == &log->task ? &log->attempt : &no_attempt, event);
   }
 }
 
