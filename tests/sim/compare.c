@@ -23,8 +23,7 @@ static bool compare_pairs(struct sim *sim, const char *what, const struct id *id
 }
 #define COMPARE(sim, what, id, pairs) compare_pairs(sim, what, id, pairs, sizeof(pairs) / sizeof(pairs)[0])
 
-static void compare_attempt(struct sim *sim, const struct model_task *want, const struct task *have, enum depth depth) {
-  const struct attempt *attempt = &have->attempt;
+static void compare_attempt(struct sim *sim, const struct model_task *want, const struct attempt *attempt, enum depth depth) {
   struct id instance = instance_id_of(want->instance);
   bool held = model_is_held(want->state);
   const struct pair pairs[] = {
@@ -43,7 +42,8 @@ static void compare_attempt(struct sim *sim, const struct model_task *want, cons
   (void)COMPARE(sim, "task", &want->id, pairs);
 }
 
-void sim_compare_task(struct sim *sim, const struct model_task *want, const struct task *have, enum depth depth) {
+void sim_compare_task(struct sim *sim, const struct model_task *want, const struct task *have, const struct attempt *attempt,
+                      enum depth depth) {
   static const enum recovery_safety safeties[] = {RECOVERY_RECONCILE_ONLY, RECOVERY_IDEMPOTENT};
   const struct pair pairs[] = {
       {"id", 1, id_equal(&want->id, &have->id)},
@@ -72,7 +72,7 @@ void sim_compare_task(struct sim *sim, const struct model_task *want, const stru
       {"attempt_timeout_ms", want->attempt_timeout_ms, have->attempt_timeout_ms},
       {"last event", want->last_seq, have->last_seq},
   };
-  if (COMPARE(sim, "task", &want->id, pairs)) compare_attempt(sim, want, have, depth);
+  if (COMPARE(sim, "task", &want->id, pairs) && attempt != NULL) compare_attempt(sim, want, attempt, depth);
 }
 
 void sim_compare_queue(struct sim *sim, const struct model_queue *want, const struct queue *have, bool counts) {
@@ -125,7 +125,7 @@ static void compare_task_answer(struct sim *sim, const struct request *request, 
       {"source_task_id", 1, !retry || id_equal(&request->task_id, &answer->source_task_id)},
   };
   if (!COMPARE(sim, command_kind_text(request->kind), &expected->task.id, pairs)) return;
-  sim_compare_task(sim, &expected->task, &answer->as.task, expected->deduplicated ? DEPTH_PINNED : DEPTH_LIVE);
+  sim_compare_task(sim, &expected->task, &answer->as.task, NULL, expected->deduplicated ? DEPTH_PINNED : DEPTH_LIVE);
 }
 
 static void compare_application(struct sim *sim, const struct model_object *want, const struct application *have) {

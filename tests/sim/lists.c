@@ -62,7 +62,7 @@ static void compare_tasks(struct page *page) {
     if ((!begins && id_compare(&task->id, after) >= 0) || model_is_gone(model, task) || !shows_task(page->request, task))
       continue;
     if (!next_row(page, &task->id)) break;
-    sim_compare_task(page->sim, task, &page->list->of.tasks[page->row++], DEPTH_LIVE);
+    sim_compare_task(page->sim, task, &page->list->of.tasks[page->row++], NULL, DEPTH_LIVE);
   }
   end_page(page, page->list->count != 0 ? &page->list->of.tasks[page->list->count - 1].id : NULL);
 }

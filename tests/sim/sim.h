@@ -239,7 +239,8 @@ void sim_check_codec(struct sim *sim, const struct request *request, const struc
 void sim_compare_answer(struct sim *sim, const struct request *request, const struct expected *expected, struct answer *answer);
 /* How much of a task is compared: what its own events say, what the log says, or all. */
 enum depth { DEPTH_PINNED, DEPTH_FOLDED, DEPTH_LIVE };
-void sim_compare_task(struct sim *sim, const struct model_task *want, const struct task *have, enum depth depth);
+void sim_compare_task(struct sim *sim, const struct model_task *want, const struct task *have, const struct attempt *attempt,
+                      enum depth depth);
 void sim_compare_queue(struct sim *sim, const struct model_queue *want, const struct queue *have, bool counts);
 /* What the answer owns is freed. */
 void sim_free_answer(struct pending *pending);
