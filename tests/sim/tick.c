@@ -67,15 +67,21 @@ static void judge_tick(struct sim *sim, bool answered) {
   if (sim_is_well(sim)) model_dispatch(model);
 }
 
+/* What left memory has none. */
+static const struct attempt *kept_attempt(const struct sim *sim, const struct id *task_id) {
+  static const struct attempt none;
+  uint32_t number = state_task_number(sim->engine->state, task_id);
+  return number != 0 ? state_attempt_at(sim->engine->state, number) : &none;
+}
+
 static void compare_touched(struct sim *sim) {
   const struct model *model = &sim->model;
   struct fault fault;
   for (uint32_t i = 0; i < model->touched_count && sim_is_well(sim); i++) {
     const struct model_task *want = &model->tasks[model->touched[i]];
     const struct task *have = state_task(sim->engine->state, &want->id);
-    uint32_t number = state_task_number(sim->engine->state, &want->id);
     if (have == NULL) model_complain(&sim->model, "task %s is not there", id_text(&want->id).text);
-    else sim_compare_task(sim, want, have, state_attempt_at(sim->engine->state, number), DEPTH_LIVE);
+    else sim_compare_task(sim, want, have, kept_attempt(sim, &want->id), DEPTH_LIVE);
     if (state_check_task(sim->engine->state, &want->id, &fault) != STATUS_OK) model_complain(&sim->model, "%s", fault.message);
   }
 }
@@ -118,10 +124,7 @@ void sim_compare_all(struct sim *sim) {
     if (model_is_gone(model, &model->tasks[i])) continue;
     if ((have == NULL || have == &room) && sim->follower.is_short && model_is_over(model->tasks[i].state)) continue;
     if (have == NULL) model_complain(model, "task %s was acknowledged and is not there", id_text(&model->tasks[i].id).text);
-    else
-      sim_compare_task(sim, &model->tasks[i], have,
-                       state_attempt_at(sim->engine->state, state_task_number(sim->engine->state, &model->tasks[i].id)),
-                       DEPTH_FOLDED);
+    else sim_compare_task(sim, &model->tasks[i], have, kept_attempt(sim, &model->tasks[i].id), DEPTH_FOLDED);
   }
   if (sim_is_well(sim) && state_task_count(sim->engine->state) != model->task_count)
     model_complain(model, "there are more tasks than were accepted");
