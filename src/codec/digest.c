@@ -92,13 +92,16 @@ static void add_bytes(struct meaning *meaning, const void *data, size_t size) {
   meaning->bytes[meaning->size] = mark_present;
   memcpy(meaning->bytes + meaning->size + 1, &length, sizeof length);
   meaning->size += field_head_bytes;
-  if (size > sizeof meaning->bytes - meaning->size) hash_gathered(meaning);
-  if (size > sizeof meaning->bytes) {
-    must(XXH3_128bits_update(&meaning->state, data, size) == XXH_OK);
-  } else if (size > 0) {
-    memcpy(meaning->bytes + meaning->size, data, size);
-    meaning->size += size;
+  if (size > sizeof meaning->bytes - meaning->size) {
+    hash_gathered(meaning);
+    if (size > sizeof meaning->bytes) {
+      must(XXH3_128bits_update(&meaning->state, data, size) == XXH_OK);
+      return;
+    }
   }
+  if (size == 0) return;
+  memcpy(meaning->bytes + meaning->size, data, size);
+  meaning->size += size;
 }
 
 static void add_absent(struct meaning *meaning) {
