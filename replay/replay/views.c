@@ -73,7 +73,7 @@ static _Noreturn void child_run(const char *data_directory, const char *views, s
 
 /* False: it said nothing whole. */
 static bool verdict_read(int in, struct verdict *ret_verdict) {
-  struct verdict verdict;
+  struct verdict verdict = {.fault = {.message = ""}};
   size_t size = 0;
   while (size < sizeof verdict) {
     ssize_t got = read(in, (char *)&verdict + size, sizeof verdict - size);
