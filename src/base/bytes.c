@@ -23,6 +23,37 @@ size_t bytes_count_chars(struct bytes utf8) {
   return count;
 }
 
+static const uint64_t every_byte = UINT64_C(0x0101010101010101);
+static const uint64_t every_high_bit = UINT64_C(0x8080808080808080);
+
+/* The next bytes of a text, at most eight, as one number; those that are missing are letters. */
+static uint64_t next_word(struct bytes text, size_t at) {
+  uint64_t word = every_byte * 'A';
+  if (text.size - at >= sizeof word) memcpy(&word, text.data + at, sizeof word);
+  else memcpy(&word, text.data + at, text.size - at);
+  return word;
+}
+
+/* High bits of the bytes below limit, which is at most 0x80. Above the lowest such byte there may be bits too many, so that the
+ * answer is good for "none" and "some". */
+static uint64_t marks_below(uint64_t word, uint64_t limit) { return (word - every_byte * limit) & ~word & every_high_bit; }
+
+bool bytes_is_visible(struct bytes text) {
+  for (size_t at = 0; at < text.size; at += sizeof(uint64_t)) {
+    uint64_t word = next_word(text, at);
+    if (marks_below(word, '!') != 0 || ((word | (word + every_byte)) & every_high_bit) != 0) return false;
+  }
+  return true;
+}
+
+bool bytes_is_printed(struct bytes text) {
+  for (size_t at = 0; at < text.size; at += sizeof(uint64_t)) {
+    uint64_t word = next_word(text, at);
+    if ((marks_below(word, ' ') | marks_below(word ^ every_byte * 0x7F, 1)) != 0) return false;
+  }
+  return true;
+}
+
 /* Unicode 15, table 3-7. */
 size_t bytes_utf8_sequence(const uint8_t *text, size_t size) {
   uint8_t lead = text[0];

@@ -25,6 +25,10 @@ bool bytes_equal_text(struct bytes a, const char *text);
 int bytes_compare(struct bytes a, struct bytes b); /* memcmp order, shorter first on a tie */
 /* Number of code points in valid UTF-8. */
 size_t bytes_count_chars(struct bytes utf8);
+/* True when all of it is visible ASCII, '!' to '~'; also when it is empty. */
+bool bytes_is_visible(struct bytes text);
+/* True when no byte is below 0x20 or 0x7F, whatever else it is; also when it is empty. */
+bool bytes_is_printed(struct bytes text);
 /* True when it is well-formed UTF-8 (no overlong forms, surrogates, or values over U+10FFFF). */
 bool bytes_is_utf8(struct bytes text);
 

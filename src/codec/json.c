@@ -52,10 +52,14 @@ static int peek(const struct parser *parser) {
   return parser->at < parser->json->text.size ? parser->json->text.data[parser->at] : -1;
 }
 
-static int skip_space(struct parser *parser) {
-  struct bytes text = parser->json->text;
-  while (parser->at < text.size && json_is_space(text.data[parser->at])) parser->at++;
-  return peek(parser);
+/* Most texts come without white space. */
+static inline int skip_space(struct parser *parser) {
+  int c = peek(parser);
+  while (c <= ' ' && c >= 0 && json_is_space((uint8_t)c)) {
+    parser->at++;
+    c = peek(parser);
+  }
+  return c;
 }
 
 static enum status make_room(struct parser *parser, uint32_t place) {

@@ -19,9 +19,7 @@ static struct bytes bearer_token(const char *value) {
   const char *token = value + sizeof scheme - 1;
   while (*token == ' ') token++;
   struct bytes text = bytes_text(token);
-  for (size_t i = 0; i < text.size; i++)
-    if (text.data[i] <= ' ' || text.data[i] > '~') return none;
-  return text.size > 0 ? text : none;
+  return text.size > 0 && bytes_is_visible(text) ? text : none;
 }
 
 enum status edge_authenticate(struct edge *edge, const char *value, struct principal *ret_principal, struct fault *fault) {

@@ -12,14 +12,17 @@ static bool equals(struct bytes text, const char *word) {
   return text.size == strlen(word) && (text.size == 0 || strncasecmp((const char *)text.data, word, text.size) == 0);
 }
 
-static bool is_token_char(uint8_t c) {
-  if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || (c >= '0' && c <= '9')) return true;
-  return c != '\0' && strchr("!#$%&'*+.^_`|~", c) != NULL;
-}
+/* clang-format off */
+static const bool token_chars[256] = {
+    ['a' ... 'z'] = true, ['A' ... 'Z'] = true, ['0' ... '9'] = true, ['-'] = true, ['!'] = true, ['#'] = true, ['$'] = true,
+    ['%'] = true, ['&'] = true, ['\''] = true, ['*'] = true, ['+'] = true, ['.'] = true, ['^'] = true, ['_'] = true,
+    ['`'] = true, ['|'] = true, ['~'] = true,
+};
+/* clang-format on */
 
 static bool is_token(struct bytes text) {
   for (size_t i = 0; i < text.size; i++)
-    if (!is_token_char(text.data[i])) return false;
+    if (!token_chars[text.data[i]]) return false;
   return text.size > 0;
 }
 
@@ -74,6 +77,7 @@ static void add_accept(struct head *head, struct bytes value) {
 }
 
 static bool has_control(struct bytes text) {
+  if (bytes_is_printed(text)) return false;
   for (size_t i = 0; i < text.size; i++)
     if ((text.data[i] < ' ' && text.data[i] != '\t') || text.data[i] == 0x7F) return true;
   return false;
@@ -187,9 +191,8 @@ static enum status judge_key(const struct head *head, bool needs_key, struct fau
   if (!needs_key) return STATUS_OK; /* it is not used, whatever it is */
   if (head->idempotency_keys > 1) return refuse(fault, name, "the header is given twice");
   if (head->idempotency_keys == 0) return refuse(fault, name, "a write must carry this header");
-  bool visible = key.size > 0 && key.size <= idempotency_key_chars_max;
-  for (size_t i = 0; i < key.size && visible; i++) visible = key.data[i] > ' ' && key.data[i] <= '~';
-  return visible ? STATUS_OK : refuse(fault, name, "must be 1 to 128 visible ASCII characters");
+  bool good = key.size > 0 && key.size <= idempotency_key_chars_max && bytes_is_visible(key);
+  return good ? STATUS_OK : refuse(fault, name, "must be 1 to 128 visible ASCII characters");
 }
 
 enum status head_judge_write(const struct head *head, uint64_t body_bytes_max, bool needs_key, struct fault *fault) {

@@ -71,6 +71,27 @@ static void judges_utf8(void **state) {
   }
 }
 
+/* Every byte at every place of texts that are as long as they are, no byte more, against what the names say. */
+static void every_byte_is_seen_at_every_place(void **state) {
+  (void)state;
+  for (size_t size = 0; size <= 25; size++) {
+    uint8_t *text = malloc(size + 1);
+    assert_non_null(text);
+    uint8_t *exact = text + 1; /* odd, so that nothing may depend on the place in memory */
+    memset(exact, '~', size);
+    assert_true(bytes_is_visible(bytes_of(exact, size)) && bytes_is_printed(bytes_of(exact, size)));
+    for (size_t at = 0; at < size; at++) {
+      for (unsigned c = 0; c < 256; c++) {
+        exact[at] = (uint8_t)c;
+        if (bytes_is_visible(bytes_of(exact, size)) != (c > ' ' && c <= '~')) fail_msg("%u at %zu of %zu", c, at, size);
+        if (bytes_is_printed(bytes_of(exact, size)) != (c >= ' ' && c != 0x7F)) fail_msg("%u at %zu of %zu", c, at, size);
+      }
+      exact[at] = at % 2 == 0 ? '!' : '~';
+    }
+    free(text);
+  }
+}
+
 static void every_code_point_is_judged(void **state) {
   (void)state;
   for (uint32_t point = 0x800; point <= 0x10FFFF; point += point < 0x10000 ? 1 : 97) {
@@ -141,6 +162,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(compares_spans),
       cmocka_unit_test(judges_utf8),
+      cmocka_unit_test(every_byte_is_seen_at_every_place),
       cmocka_unit_test(every_code_point_is_judged),
       cmocka_unit_test(buffer_grows_to_its_limit),
       cmocka_unit_test(buffer_writes_numbers_and_formats),

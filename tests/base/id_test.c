@@ -31,6 +31,25 @@ static void reads_and_writes_text(void **state) {
   }
 }
 
+/* Every byte at every place: a digit is known or nothing is. */
+static void knows_each_digit_at_each_place(void **state) {
+  (void)state;
+  static const char digits[] = "0123456789abcdef";
+  for (unsigned place = 0; place < id_chars; place++)
+    for (unsigned c = 0; c < 256; c++) {
+      char text[id_chars + 1] = "11111111111111111111111111111111";
+      struct id id;
+      text[place] = (char)c;
+      const char *digit = c != 0 ? strchr(digits, (int)c) : NULL;
+      if (id_parse(bytes_of(text, id_chars), &id) != (digit != NULL)) fail_msg("byte %u at %u", c, place);
+      if (digit == NULL) continue;
+      char written[id_chars];
+      id_format(&id, written);
+      assert_memory_equal(written, text, id_chars);
+      assert_int_equal(id.bytes[place / 2] >> (place % 2 == 0 ? 4 : 0) & 15, digit - digits);
+    }
+}
+
 static void orders_as_text(void **state) {
   (void)state;
   struct id a, b;
@@ -99,8 +118,11 @@ static void audit_ids_rise_with_the_log(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(reads_and_writes_text),       cmocka_unit_test(orders_as_text),
-      cmocka_unit_test(source_rises_strictly),       cmocka_unit_test(source_overflows_into_the_next_millisecond),
+      cmocka_unit_test(reads_and_writes_text),
+      cmocka_unit_test(knows_each_digit_at_each_place),
+      cmocka_unit_test(orders_as_text),
+      cmocka_unit_test(source_rises_strictly),
+      cmocka_unit_test(source_overflows_into_the_next_millisecond),
       cmocka_unit_test(audit_ids_rise_with_the_log),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -73,6 +73,23 @@ static void test_framing(void **state) {
   }
 }
 
+/* Each byte in a name and in a value. A NUL ends both before they come here. */
+static void test_bytes_of_names_and_values(void **state) {
+  static const char marks[] = "!#$%&'*+-.^_`|~";
+  (void)state;
+  for (unsigned c = 1; c < 256; c++) {
+    const char byte[] = {(char)c, '\0'}, name[] = {'X', '-', (char)c, 'y', '\0'}, value[] = {'1', '2', (char)c, '\0'};
+    struct head head;
+    bool token = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || strstr(marks, byte) != NULL;
+    head_init(&head);
+    head_add(&head, bytes_text(name), bytes_text("v"));
+    if (head.malformed == token) fail_msg("byte %u of a name", c);
+    head_init(&head);
+    head_add(&head, bytes_text("X-Long-Enough-To-Be-Seen"), bytes_text(value));
+    if (head.malformed != ((c < ' ' && c != '\t') || c == 0x7F)) fail_msg("byte %u of a value", c);
+  }
+}
+
 static void test_header_bytes(void **state) {
   static char value[http_header_bytes_max];
   struct head head;
@@ -240,9 +257,15 @@ static void test_retry_after(void **state) {
 
 int main(void) {
   static const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_framing),       cmocka_unit_test(test_header_bytes), cmocka_unit_test(test_accept),
-      cmocka_unit_test(test_reads),         cmocka_unit_test(test_writes),       cmocka_unit_test(test_keyless_write),
-      cmocka_unit_test(test_authorization), cmocka_unit_test(test_retry_after),
+      cmocka_unit_test(test_framing),
+      cmocka_unit_test(test_header_bytes),
+      cmocka_unit_test(test_bytes_of_names_and_values),
+      cmocka_unit_test(test_accept),
+      cmocka_unit_test(test_reads),
+      cmocka_unit_test(test_writes),
+      cmocka_unit_test(test_keyless_write),
+      cmocka_unit_test(test_authorization),
+      cmocka_unit_test(test_retry_after),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
