@@ -188,9 +188,13 @@ void line_folded(struct out *out, const struct request *request, const struct ev
 /* ---- JSON, CSV ---- */
 
 static void put_time(struct buffer *text, int64_t time_us) {
-  char time[time_chars_max] = "";
-  if (!time_has_text(time_us)) buffer_append_format(text, "%lld", (long long)time_us);
-  else buffer_append(text, time, time_format(time_us, time));
+  char time[time_chars_max];
+  if (!time_has_text(time_us)) {
+    buffer_append_format(text, "%lld", (long long)time_us);
+    return;
+  }
+  size_t chars = time_format(time_us, time);
+  buffer_append(text, time, chars);
 }
 
 void line_json(const struct request *request, const struct event *event, struct buffer *text) {

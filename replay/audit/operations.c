@@ -95,7 +95,9 @@ static void entry_text(struct listing *listing, const struct operation_document 
 
 static void put_time(struct buffer *out, int64_t time_us) {
   char time[time_chars_max];
-  if (time_has_text(time_us)) buffer_append(out, time, time_format(time_us, time));
+  if (!time_has_text(time_us)) return;
+  size_t chars = time_format(time_us, time);
+  buffer_append(out, time, chars);
 }
 
 static void member(struct buffer *out, const char *name, struct bytes text) {

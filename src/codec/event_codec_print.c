@@ -37,7 +37,8 @@ static void print_time(int64_t time_us, struct buffer *out) {
     return;
   }
   buffer_append_char(out, '"');
-  buffer_append(out, text, time_format(time_us, text));
+  size_t chars = time_format(time_us, text);
+  buffer_append(out, text, chars);
   buffer_append_char(out, '"');
 }
 

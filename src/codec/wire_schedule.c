@@ -269,7 +269,8 @@ void wire_times_write(struct buffer *out, const int64_t *times, uint32_t count) 
     char text[time_chars_max];
     if (i > 0) buffer_append_char(out, ',');
     buffer_append_char(out, '"');
-    buffer_append(out, text, time_format(times[i], text));
+    size_t chars = time_format(times[i], text);
+    buffer_append(out, text, chars);
     buffer_append_char(out, '"');
   }
   buffer_append_text(out, "]}");

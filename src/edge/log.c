@@ -23,7 +23,8 @@ void log_init(struct log *log, const char *format) {
 
 static void append_time(struct buffer *line) {
   char time[time_chars_max];
-  buffer_append(line, time, time_format(time_with_text(clock_wall_us()), time)); /* wherever it was set to */
+  size_t chars = time_format(time_with_text(clock_wall_us()), time); /* wherever it was set to */
+  buffer_append(line, time, chars);
 }
 
 /* A line must stay valid JSON whatever is put in. */
