@@ -46,9 +46,11 @@ static enum status check_filter(struct engine *engine, const struct principal *w
     return fault_set(fault, STATUS_NOT_FOUND, queue_field, "there is no queue %s within reach of this credential",
                      id_text(&filter->queue_id).text);
   if (id_is_zero(&filter->task_id)) return STATUS_OK;
-  if (command_reach_task(engine, who, &filter->task_id, &number, fault) != STATUS_OK)
-    return fault_set(fault, STATUS_NOT_FOUND, task_field, "there is no task %s within reach of this credential",
+  enum status status = command_reach_task(engine, who, &filter->task_id, &number, fault);
+  if (status == STATUS_NOT_FOUND)
+    return fault_set(fault, status, task_field, "there is no task %s within reach of this credential",
                      id_text(&filter->task_id).text);
+  if (status != STATUS_OK) return status;
   const struct queue *queue = state_queue_of(engine->state, state_task_at(engine->state, number));
   if (queue_given && !id_equal(&queue->id, &filter->queue_id))
     return fault_set(fault, STATUS_NOT_FOUND, task_field, "the task is in another queue");
@@ -80,6 +82,21 @@ static enum status check_room(struct engine *engine, const struct command *comma
   return STATUS_OK;
 }
 
+/* What a creation names may be gone since: whoever did it and repeats it gets the first answer all the same. */
+static enum status refuse_creation(struct engine *engine, struct ticket *ticket, enum status status) {
+  struct answer *answer = &ticket->answer;
+  struct event event;
+  struct fault none;
+  const struct credential *credential = asking(engine, &ticket->command.who);
+  if (status != STATUS_NOT_FOUND || command_receipt(engine, &ticket->command, NULL, &event, &none) != STATUS_OK)
+    return refuse(answer, status);
+  const struct subscription *present = state_subscription(engine->state, &event.stream);
+  if (present == NULL || !credential_reaches_subscription(credential, present)) return refuse(answer, status);
+  answer->as.subscription = subscription_as_written(present, &event);
+  answer->deduplicated = true;
+  return STATUS_OK;
+}
+
 enum status feed_write_subscription(struct engine *engine, struct ticket *ticket) {
   struct answer *answer = &ticket->answer;
   struct command *command = &ticket->command;
@@ -88,7 +105,7 @@ enum status feed_write_subscription(struct engine *engine, struct ticket *ticket
   bool create = command->kind == COMMAND_SUBSCRIPTION_CREATE;
   if (!create && (subscription = reach(engine, &command->who, id)) == NULL) return not_found(answer, id);
   enum status status = create ? check_creation(engine, command, &answer->fault) : STATUS_OK;
-  if (status != STATUS_OK) return refuse(answer, status);
+  if (status != STATUS_OK) return refuse_creation(engine, ticket, status);
   status = take_up(engine, ticket);
   if (status != STATUS_END) return status;
   if (!create && subscription->deleted) return not_found(answer, id);

@@ -323,6 +323,34 @@ static void what_happens_to_it_keeps_a_task(void **context) {
   assert_int_equal(do_both(pair, &get).status, STATUS_NOT_FOUND);
 }
 
+static struct command subscribe_to(struct world *world, const struct id *task_id, const char *name, const char *key) {
+  struct command command = {.kind = COMMAND_SUBSCRIPTION_CREATE, .who = world->who};
+  command.as.subscription =
+      (struct subscription_command){.name = bytes_text(name), .task_id = *task_id, .from = FEED_FROM_EARLIEST};
+  world_identify(world, &command, key);
+  return command;
+}
+
+/* A subscription to a task that is gone by now: its creation is answered as it was, and no other is made. */
+static void a_creation_is_repeated_though_its_task_is_gone(void **context) {
+  struct pair *pair = *context;
+  struct push push;
+  pair->hot.retention_us = pair->cold.retention_us = 60000000;
+  restart_both(pair);
+  struct task task = ended_task(pair, "a", &push);
+  struct command create = subscribe_to(&pair->hot, &task.id, "s", "one"),
+                 another = subscribe_to(&pair->hot, &task.id, "t", "two");
+  struct answer first = do_both(pair, &create);
+  assert_true(first.created);
+  advance_both(pair, 61000000);
+  struct answer again = do_both(pair, &create);
+  assert_int_equal(again.status, STATUS_OK);
+  assert_true(again.deduplicated && id_equal(&again.as.subscription.id, &first.as.subscription.id));
+  assert_int_equal(do_both(pair, &another).status, STATUS_NOT_FOUND);
+  another = subscribe_to(&pair->hot, &task.id, "t", "one");
+  assert_int_equal(do_both(pair, &another).status, STATUS_NOT_FOUND);
+}
+
 /* While the store is away nothing is answered that only it knows, and running work goes on. */
 static void a_store_that_is_away_is_waited_for(void **context) {
   struct pair *pair = *context;
@@ -335,11 +363,14 @@ static void a_store_that_is_away_is_waited_for(void **context) {
   struct command commands[] = {get_command(pair, &task.id),
                                world_submit(world, "a"),
                                world_submit(world, "new"),
-                               {.kind = COMMAND_LIST_TASKS, .who = world->who, .as.list_tasks.limit = 5}};
+                               {.kind = COMMAND_LIST_TASKS, .who = world->who, .as.list_tasks.limit = 5},
+                               {.kind = COMMAND_OPEN_FEED, .who = world->who, .as.open_feed.filter.task_id = task.id},
+                               subscribe_to(world, &task.id, "s", "one")};
   for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
     struct answer answer = world_do(world, &commands[i]);
     assert_int_equal(answer.status, STATUS_UNAVAILABLE);
     assert_true(i == 3 || answer.fault.retry_after_ms != 0);
+    assert_true(answer.fault.field[0] == 0 || i == 3);
   }
   world_follow(world);
   assert_int_equal(world_do(world, &commands[0]).status, STATUS_OK);
@@ -427,6 +458,7 @@ int main(void) {
       ROW(deleted_views_change_nothing),
       ROW(a_store_that_is_away_is_waited_for),
       ROW(rows_made_anew_know_every_identity),
+      ROW(a_creation_is_repeated_though_its_task_is_gone),
       ROW(what_is_gone_is_waited_for_by_nobody),
       cmocka_unit_test(what_has_ended_stays_for_the_window),
   };
