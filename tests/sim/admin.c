@@ -34,10 +34,11 @@ void sim_compare_tokens(struct sim *sim) {
 
 bool sim_has_place(struct sim *sim, const struct request *request) {
   struct model *model = &sim->model;
-  uint32_t place = request->kind == COMMAND_QUEUE_CREATE        ? queues_max - model->queue_count
-                   : request->kind == COMMAND_SCHEDULE_CREATE   ? schedules_max - model->schedule_count
-                   : request->kind == COMMAND_CREDENTIAL_CREATE ? credentials_max - model->credential_count
-                                                                : pending_max + 1;
+  uint32_t place = request->kind == COMMAND_QUEUE_CREATE          ? queues_max - model->queue_count
+                   : request->kind == COMMAND_SCHEDULE_CREATE     ? schedules_max - model->schedule_count
+                   : request->kind == COMMAND_SUBSCRIPTION_CREATE ? subscriptions_here_max - model->subscription_count
+                   : request->kind == COMMAND_CREDENTIAL_CREATE   ? credentials_max - model->credential_count
+                                                                  : pending_max + 1;
   if (model_receipt_find(model, request) != NULL) return true;
   for (uint32_t i = 0; i < sim->pending_count; i++)
     if (sim->pending[i].request.kind == request->kind && place != 0) place--;

@@ -2,7 +2,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/guard.h"
 #include "codec/digest.h"
+#include "core/feed.h"
 #include "sim/sim.h"
 
 struct principal sim_principal(const struct sim *sim, unsigned who) {
@@ -245,6 +247,37 @@ static void make_schedule(const struct sim *sim, const struct request *request, 
   command->operation.identity = identity(sim, request, &schedule->id);
 }
 
+static void make_subscription(const struct sim *sim, const struct request *request, struct command *command) {
+  const struct subscribed *asked = &request->subscribed;
+  struct subscription_command *subscription = &command->as.subscription;
+  bool create = request->kind == COMMAND_SUBSCRIPTION_CREATE;
+  *subscription = (struct subscription_command){.position = asked->position};
+  if (create) {
+    subscription->name = text_subscription(asked->name);
+    if (asked->types != 0) must(feed_types_parse(text_types(asked->types), &subscription->types));
+    if (request->queue != asked_any) subscription->queue_id = sim->model.queues[request->queue].id;
+    subscription->task_id = request->task_id;
+    subscription->from = asked->from;
+  } else {
+    subscription->id = sim->model.subscriptions[asked->object - 1].id;
+  }
+  command->operation.digest = subscription_digest(request->kind, subscription);
+  command->operation.identity = identity(sim, request, &subscription->id);
+}
+
+static void make_opening(const struct sim *sim, const struct request *request, struct command *command) {
+  const struct subscribed *asked = &request->subscribed;
+  struct open_feed_command *open = &command->as.open_feed;
+  open->after = asked->position;
+  if (asked->object != 0) {
+    open->subscription_id = sim->model.subscriptions[asked->object - 1].id;
+    return;
+  }
+  if (asked->types != 0) must(feed_types_parse(text_types(asked->types), &open->filter.types));
+  if (request->queue != asked_any) open->filter.queue_id = sim->model.queues[request->queue].id;
+  open->filter.task_id = request->task_id;
+}
+
 static void make_preview(const struct request *request, struct command *command) {
   const struct planned *plan = &request->planned;
   command->as.preview = (struct preview_command){
@@ -313,6 +346,17 @@ void sim_command(const struct sim *sim, const struct request *request, struct pe
       break;
     case COMMAND_GET_SCHEDULE:
       command->as.object_id = sim->model.schedules[request->schedule - 1].id;
+      break;
+    case COMMAND_SUBSCRIPTION_CREATE:
+    case COMMAND_SUBSCRIPTION_ACK:
+    case COMMAND_SUBSCRIPTION_DELETE:
+      make_subscription(sim, request, command);
+      break;
+    case COMMAND_GET_SUBSCRIPTION:
+      command->as.object_id = sim->model.subscriptions[request->subscribed.object - 1].id;
+      break;
+    case COMMAND_OPEN_FEED:
+      make_opening(sim, request, command);
       break;
     case COMMAND_PREVIEW_TIMES:
       make_preview(request, command);

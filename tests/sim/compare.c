@@ -191,6 +191,7 @@ void sim_free_answer(struct pending *pending) {
   struct answer *answer = &pending->ticket.answer;
   if (answer->status != STATUS_OK) return;
   if (kind == COMMAND_HELLO) free(answer->as.welcome.held);
+  if (kind == COMMAND_OPEN_FEED) free(answer->as.feed.scope);
   if (kind != COMMAND_LIST_TASKS && kind != COMMAND_LIST_OBJECTS && kind != COMMAND_LIST_AUDIT && kind != COMMAND_PREVIEW_TIMES)
     return;
   free(answer->as.list.of.rows);
@@ -226,6 +227,15 @@ void sim_compare_answer(struct sim *sim, const struct request *request, const st
     case COMMAND_GET_SCHEDULE:
     case COMMAND_PREVIEW_TIMES:
       if (answer->status == STATUS_OK) sim_compare_schedule_answer(sim, request, expected, answer);
+      break;
+    case COMMAND_SUBSCRIPTION_CREATE:
+    case COMMAND_SUBSCRIPTION_ACK:
+    case COMMAND_SUBSCRIPTION_DELETE:
+    case COMMAND_GET_SUBSCRIPTION:
+      if (answer->status == STATUS_OK) sim_compare_subscription_answer(sim, request, expected, answer);
+      break;
+    case COMMAND_OPEN_FEED:
+      if (answer->status == STATUS_OK) sim_compare_opening(sim, expected, answer);
       break;
     case COMMAND_LIST_TASKS:
     case COMMAND_LIST_OBJECTS:

@@ -49,6 +49,7 @@ static make_step *const makers[STEP_COUNT] = {
     [STEP_DUPLICATE] = step_duplicate, [STEP_CRASH] = step_crash,       [STEP_STOP] = step_stop,
     [STEP_BREAK] = step_break,         [STEP_DISK] = step_disk,         [STEP_SLOW] = step_slow,
     [STEP_CLOCK] = step_clock,         [STEP_FOLLOW] = step_follow,     [STEP_VIEWS] = step_views,
+    [STEP_SUBSCRIBE] = step_subscribe, [STEP_FEED] = step_feed,
 };
 
 /* ---- the end ---- */
@@ -163,6 +164,7 @@ void episode_run(const struct episode *episode, struct episode_result *ret_resul
   sim->dice = episode->seed;
   ret_result->step = at;
   if (sim_is_well(sim)) sim_drain(sim);
+  if (sim_is_well(sim)) sim_read_out(sim);
   if (sim_is_well(sim)) sim_compare_all(sim);
   sim_compare_fold(sim);
   sim->counts.digest = disk_digest(sim->disk);

@@ -169,6 +169,7 @@ static void read_start(struct sim *sim) {
 
 void sim_go_down(struct sim *sim) {
   if (sim->engine == NULL) return;
+  sim_close_feed(sim);
   /* Mail that did not leave goes with the process; tickets are the simulator's. */
   for (uint32_t i = 0; i < sim->engine->departure_count; i++)
     for (struct mail *mail = sim->engine->departures[i].oldest, *next; mail != NULL; mail = next) {

@@ -110,6 +110,21 @@ static void compare_schedules(struct page *page) {
   end_page(page, list->count != 0 ? &list->of.schedules[list->count - 1].id : NULL);
 }
 
+static void compare_subscriptions(struct page *page) {
+  struct model *model = &page->sim->model;
+  const struct answer_list *list = page->list;
+  for (unsigned i = 0; i < model->subscription_count && sim_is_well(page->sim); i++) {
+    const struct model_subscription *subscription = &model->subscriptions[i];
+    unsigned queue = subscription->filter.queue;
+    bool narrow = page->request->who == WHO_NARROW && (queue == asked_any || !who_reaches(WHO_NARROW, queue));
+    if (subscription->deleted || narrow || id_compare(&subscription->id, &page->request->asked.after) <= 0) continue;
+    if (!next_row(page, &subscription->id)) break;
+    struct model_object want = model_subscription_object(subscription);
+    sim_compare_subscription(page->sim, &want, &list->of.subscriptions[page->row++]);
+  }
+  end_page(page, list->count != 0 ? &list->of.subscriptions[list->count - 1].id : NULL);
+}
+
 static void compare_audit(struct page *page) {
   struct model *model = &page->sim->model;
   const struct asked *asked = &page->request->asked;
@@ -131,6 +146,7 @@ void sim_compare_page(struct sim *sim, const struct request *request, struct ans
   else if (request->kind == COMMAND_LIST_AUDIT) compare_audit(&page);
   else if (request->asked.list == LIST_QUEUES) compare_queues(&page);
   else if (request->asked.list == LIST_SCHEDULES) compare_schedules(&page);
+  else if (request->asked.list == LIST_SUBSCRIPTIONS) compare_subscriptions(&page);
   else compare_applications(&page);
 }
 
@@ -159,11 +175,11 @@ static struct request some_list(struct sim *sim) {
   struct asked *asked = &request.asked;
   uint64_t luck = sim_roll(sim, 100);
   *asked = (struct asked){.queue = asked_any, .handler = asked_any, .limit = 1 + (uint32_t)sim_roll(sim, 20)};
-  if (luck < 15) {
+  if (luck < 18) {
     request.kind = COMMAND_LIST_OBJECTS;
-    asked->list = luck < 5 ? LIST_QUEUES : luck < 10 ? LIST_SCHEDULES : LIST_APPLICATIONS;
+    asked->list = luck < 5 ? LIST_QUEUES : luck < 10 ? LIST_SCHEDULES : luck < 14 ? LIST_SUBSCRIPTIONS : LIST_APPLICATIONS;
     asked->limit = 1 + (uint32_t)sim_roll(sim, 3);
-  } else if (luck < 25) {
+  } else if (luck < 28) {
     request.kind = COMMAND_LIST_AUDIT;
     if (sim_chance(sim, 50)) asked->target = sim->model.queues[sim_roll(sim, sim->model.queue_count)].id;
   } else {

@@ -272,6 +272,11 @@ static judge *const judges[COMMAND_KIND_COUNT] = {
     [COMMAND_SCHEDULE_RESUME] = model_schedule_request,
     [COMMAND_SCHEDULE_DELETE] = model_schedule_request,
     [COMMAND_GET_SCHEDULE] = model_schedule_read,
+    [COMMAND_SUBSCRIPTION_CREATE] = model_subscription_request,
+    [COMMAND_SUBSCRIPTION_ACK] = model_subscription_request,
+    [COMMAND_SUBSCRIPTION_DELETE] = model_subscription_request,
+    [COMMAND_GET_SUBSCRIPTION] = model_subscription_read,
+    [COMMAND_OPEN_FEED] = model_open_feed,
     [COMMAND_PREVIEW_TIMES] = model_schedule_read,
     [COMMAND_LIST_TASKS] = model_list,
     [COMMAND_LIST_OBJECTS] = model_list,
@@ -302,7 +307,8 @@ static judge *const judges[COMMAND_KIND_COUNT] = {
 static bool may_be_out_of_reach(struct model *model, const struct request *request) {
   const struct model_task *task = NULL;
   if (!model->views_short) return false;
-  if (!request_names_task(request)) return request_has_identity(request) || request->kind == COMMAND_LIST_TASKS;
+  bool filtered = request->kind == COMMAND_OPEN_FEED && !id_is_zero(&request->task_id);
+  if (!filtered && !request_names_task(request)) return request_has_identity(request) || request->kind == COMMAND_LIST_TASKS;
   task = model_task(model, &request->task_id);
   return task == NULL || model_is_over(task->state);
 }

@@ -108,6 +108,20 @@ struct model_schedule {
   uint32_t decided; /* in this tick */
 };
 
+/* What a reader of the feed is shown. */
+struct model_filter {
+  uint8_t types, queue; /* asked_any: any */
+  struct id task_id;    /* zero: any; else queue is the task's */
+};
+
+struct model_subscription {
+  struct id id;
+  struct model_filter filter;
+  uint8_t name;
+  bool deleted;
+  uint64_t position, revision, last_seq;
+};
+
 struct model_session {
   uint64_t session; /* 0: none */
   uint8_t who, instance, queue_mask, handler_mask;
@@ -151,6 +165,8 @@ struct expected {
   struct model_object object;
   const struct model_schedule *schedule; /* as it lives; NULL: none */
   uint32_t held_count;                   /* hello */
+  uint64_t log_end, after;               /* subscriptions, the feed */
+  struct model_filter filter;
   uint32_t lease_ms;
 };
 
@@ -175,7 +191,8 @@ struct model {
   struct model_credential credentials[credentials_max]; /* the first are the principals' */
   struct model_queue queues[queues_max];
   struct model_schedule schedules[schedules_max];
-  uint32_t queue_count, credential_count, schedule_count;
+  struct model_subscription subscriptions[subscriptions_here_max];
+  uint32_t queue_count, credential_count, schedule_count, subscription_count;
   int64_t up_since;    /* when the server came up */
   bool tokens_changed; /* which tokens are good */
   uint32_t held[applications_max][instances_max];
@@ -258,6 +275,9 @@ uint64_t model_delay_ms(const struct model_task *task);
 int64_t model_oldest_waiting(const struct model *model, unsigned queue);
 /* The schedule's first time after this; 0: none. */
 int64_t model_time_after(const struct planned *plan, int64_t anchor_at, int64_t after_us);
+/* The reader is shown the event; its queue. */
+bool model_shows(struct model *model, const struct model_filter *filter, unsigned who, uint64_t seq, unsigned *ret_queue);
+struct model_object model_subscription_object(const struct model_subscription *subscription); /* limits[0]: its position */
 struct model_object model_schedule_object(const struct model_schedule *schedule);
 /* The schedule's next time waits until none of its tasks is unfinished. */
 bool model_schedule_waits(const struct model_schedule *schedule);

@@ -95,6 +95,9 @@ void model_application_request(struct model *model, const struct request *reques
 void model_credential_request(struct model *model, const struct request *request, struct expected *expected);
 void model_schedule_request(struct model *model, const struct request *request, struct expected *expected);
 void model_schedule_read(struct model *model, const struct request *request, struct expected *expected);
+void model_subscription_request(struct model *model, const struct request *request, struct expected *expected);
+void model_subscription_read(struct model *model, const struct request *request, struct expected *expected);
+void model_open_feed(struct model *model, const struct request *request, struct expected *expected);
 void model_hello(struct model *model, const struct request *request, struct expected *expected);
 void model_session_request(struct model *model, const struct request *request, struct expected *expected);
 /* Reads task.accepted of a new task and adds it. owner: whose quota; retry_of NULL: none. */

@@ -201,6 +201,11 @@ void step_conflict(struct sim *sim) {
       request.administered.token = sim_new_key(sim);
       break;
     case COMMAND_CREDENTIAL_REVOKE:
+    case COMMAND_SUBSCRIPTION_DELETE:
+      break;
+    case COMMAND_SUBSCRIPTION_CREATE:
+    case COMMAND_SUBSCRIPTION_ACK:
+      request.subscribed.position ^= 1;
       break;
     case COMMAND_SCHEDULE_CHANGE:
       request.given |= GIVEN_CATCH_UP;

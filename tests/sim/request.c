@@ -66,6 +66,18 @@ struct bytes text_cron(unsigned shape) {
   return one_of(texts, cron_shapes_max, shape);
 }
 
+struct bytes text_subscription(unsigned name) {
+  static const char *const texts[subscription_names_max] = {"bills", "mails", "all", "\xc3\xbc"};
+  return one_of(texts, subscription_names_max, name);
+}
+
+struct bytes text_types(unsigned number) {
+  static const char *const texts[type_lists_max - 1] = {
+      "task.accepted", "task.succeeded,task.failed,task.review_required,task.cancelled,task.reviewed",
+      "attempt.result,evidence.recorded", "queue.created,queue.paused,schedule.triggered,schedule.skipped", "task.leased"};
+  return number == 0 ? (struct bytes){NULL, 0} : one_of(texts, type_lists_max - 1, number - 1);
+}
+
 struct token_text text_token(uint64_t number) {
   struct token_text token;
   (void)snprintf(token.text, sizeof token.text, "orbit_simulated_%llu", (unsigned long long)number);
@@ -149,6 +161,13 @@ static bool same_plan(const struct request *a, const struct request *b) {
          ((given & GIVEN_TEMPLATE) == 0 || same_template(a, b));
 }
 
+static bool same_subscription(const struct request *a, const struct request *b) {
+  const struct subscribed *x = &a->subscribed, *y = &b->subscribed;
+  if (a->kind != COMMAND_SUBSCRIPTION_CREATE) return x->object == y->object && x->position == y->position;
+  return x->name == y->name && x->types == y->types && x->from == y->from && x->position == y->position &&
+         a->queue == b->queue && id_equal(&a->task_id, &b->task_id);
+}
+
 bool request_means_the_same(const struct request *a, const struct request *b) {
   if (a->kind != b->kind) return false;
   switch (a->kind) {
@@ -182,6 +201,10 @@ bool request_means_the_same(const struct request *a, const struct request *b) {
     case COMMAND_SCHEDULE_RESUME:
     case COMMAND_SCHEDULE_DELETE:
       return a->schedule == b->schedule && a->text == b->text && a->expected_revision == b->expected_revision;
+    case COMMAND_SUBSCRIPTION_CREATE:
+    case COMMAND_SUBSCRIPTION_ACK:
+    case COMMAND_SUBSCRIPTION_DELETE:
+      return same_subscription(a, b);
     case COMMAND_APPLICATION_CHANGE:
       return same_application(a, b);
     case COMMAND_CREDENTIAL_CREATE:
@@ -212,7 +235,11 @@ bool request_is_the_same(const struct request *a, const struct request *b) {
     case COMMAND_QUEUE_CREATE:
     case COMMAND_CREDENTIAL_CREATE:
     case COMMAND_SCHEDULE_CREATE:
+    case COMMAND_SUBSCRIPTION_CREATE:
       return true;
+    case COMMAND_SUBSCRIPTION_ACK:
+    case COMMAND_SUBSCRIPTION_DELETE:
+      return a->subscribed.object == b->subscribed.object;
     case COMMAND_SCHEDULE_CHANGE:
     case COMMAND_SCHEDULE_PAUSE:
     case COMMAND_SCHEDULE_RESUME:

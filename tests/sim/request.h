@@ -21,6 +21,9 @@ enum {
   credentials_max = 8,
   schedules_max = 6,
   cron_shapes_max = 6,
+  subscriptions_here_max = 8,
+  subscription_names_max = 4,
+  type_lists_max = 6, /* 0: none, which is all */
   handlers_offered_max = 3,
   instances_max = 8,
   texts_max = 8,
@@ -71,6 +74,14 @@ struct administered {
   int64_t expires_at;
 };
 
+/* What a reader of the feed wants, beside queue (asked_any: any) and task (zero: any). */
+struct subscribed {
+  uint8_t object; /* the subscription's number + 1; 0: none */
+  uint8_t name, types;
+  enum feed_from from;
+  uint64_t position; /* create: from where on; ack: up to where; open: behind which */
+};
+
 struct request {
   enum command_kind kind;
   uint8_t who;
@@ -95,6 +106,7 @@ struct request {
     struct asked asked;               /* lists */
     struct administered administered; /* applications, credentials */
     struct planned planned;           /* schedules; preview */
+    struct subscribed subscribed;     /* subscriptions; reading the feed */
   };
 };
 
@@ -110,6 +122,8 @@ struct bytes text_concurrency_key(unsigned number); /* 0: absent */
 struct bytes text_business_key(unsigned number);    /* likewise */
 
 struct bytes text_cron(unsigned shape);
+struct bytes text_subscription(unsigned name);
+struct bytes text_types(unsigned number); /* names of types, in the order of their numbers; 0: absent */
 
 /* A bearer token, NUL-terminated. */
 struct token_text {

@@ -6,6 +6,7 @@
 
 #include "codec/digest.h"
 #include "codec/json.h"
+#include "edge/feed.h"
 #include "engine/clock.h"
 #include "engine/engine.h"
 #include "sim/disk.h"
@@ -39,6 +40,8 @@
   STEP(ADMIN, 60)     \
   STEP(SCHEDULE, 90)  \
   STEP(FOLLOW, 500)   \
+  STEP(SUBSCRIBE, 80) \
+  STEP(FEED, 150)     \
   STEP(LOSE, 120)     \
   STEP(DUPLICATE, 60) \
   STEP(CRASH, 6)      \
@@ -94,7 +97,7 @@ enum fault_kind {
 const char *fault_kind_text(enum fault_kind kind);
 const char *step_kind_text(enum step_kind kind);
 
-enum { pending_max = 64, sent_max = 64, workers_max = 6, hands_max = 12, batch_max = 4, browsers_max = 4 };
+enum { pending_max = 64, sent_max = 64, workers_max = 6, hands_max = 12, batch_max = 4, browsers_max = 4, readers_max = 3 };
 
 /* What a command points at that is its own. */
 struct pending_texts {
@@ -117,6 +120,14 @@ struct hand {
   struct id task_id, attempt_id;
   uint64_t epoch;
   bool started, done;
+};
+
+/* Somebody who reads the feed on from where he stands, whatever becomes of the server. */
+struct reader_here {
+  struct request wanted; /* what the feed is opened with, and where he stands; kind 0: he reads nothing */
+  struct model_filter filter;
+  bool open;
+  struct feed_reader feed;
 };
 
 struct worker_here {
@@ -176,8 +187,10 @@ struct sim {
   struct worker_here workers[workers_max];
   uint64_t keys, sessions, lives;        /* counters of what was given out */
   struct request browsers[browsers_max]; /* the next page that each will ask for; kind 0: reads nothing */
-  bool lose_next;                        /* the next assignments do not arrive */
-  struct event *events;                  /* of the last commit */
+  struct reader_here readers[readers_max];
+  struct feed *feed;    /* what the readers share; NULL: none has read yet */
+  bool lose_next;       /* the next assignments do not arrive */
+  struct event *events; /* of the last commit */
   uint32_t event_count, event_capacity;
   uint64_t events_read; /* seq of the last event that the model has read */
   struct event_decoder *decoder;
@@ -247,6 +260,22 @@ void sim_free_answer(struct pending *pending);
 /* Takes the messages of the outbox: tickets are dropped (their owner knows them), pushes compared with those that the model
  * expects and given to workers. */
 void sim_take_mail(struct sim *sim, bool delivered);
+
+/* ---- feed.c ---- */
+
+void sim_compare_subscription(struct sim *sim, const struct model_object *want, const struct subscription *have);
+void sim_compare_subscription_answer(struct sim *sim, const struct request *request, const struct expected *expected,
+                                     const struct answer *answer);
+void sim_compare_opening(struct sim *sim, const struct expected *expected, const struct answer *answer);
+/* The feed was opened for a reader, or will not be; what the answer owns is his. */
+void sim_begin_reading(struct sim *sim, struct pending *pending, const struct expected *expected);
+void sim_close_reader(struct sim *sim, unsigned number, bool for_good);
+/* The server goes down: readers lose their connections, and keep where they stand. */
+void sim_close_feed(struct sim *sim);
+/* All that read come to the end of the log. */
+void sim_read_out(struct sim *sim);
+void step_subscribe(struct sim *sim);
+void step_feed(struct sim *sim);
 
 /* ---- lists.c ---- */
 

@@ -39,7 +39,9 @@ static void judge_pending(struct sim *sim, struct pending *pending, bool answere
   if (pending->item_count == 0) {
     model_take(model, &pending->request, &pending->ticket.command.operation, &expected);
     if (answered) sim_compare_answer(sim, &pending->request, &expected, &pending->ticket.answer);
-    if (answered && pending->browser != 0) sim_turn_page(sim, pending);
+    if (answered && pending->browser != 0 && pending->request.kind == COMMAND_OPEN_FEED)
+      sim_begin_reading(sim, pending, &expected);
+    else if (answered && pending->browser != 0) sim_turn_page(sim, pending);
     remember(sim, &pending->request);
     return;
   }
@@ -104,6 +106,12 @@ static void compare_objects(struct sim *sim) {
     const struct schedule *have = state_schedule(sim->engine->state, &model->schedules[i].id);
     if (have == NULL) model_complain(model, "a schedule is not there");
     else sim_compare_schedule(sim, &model->schedules[i], have);
+  }
+  for (unsigned i = 0; i < model->subscription_count && sim_is_well(sim); i++) {
+    const struct subscription *have = state_subscription(sim->engine->state, &model->subscriptions[i].id);
+    struct model_object want = model_subscription_object(&model->subscriptions[i]);
+    if (have == NULL || have->deleted != model->subscriptions[i].deleted) model_complain(model, "a subscription is not there");
+    else if (!have->deleted) sim_compare_subscription(sim, &want, have);
   }
   for (unsigned i = 0; i < model->credential_count && sim_is_well(sim); i++) {
     const struct model_credential *want = &model->credentials[i];
