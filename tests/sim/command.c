@@ -308,6 +308,53 @@ static void make_list(const struct sim *sim, const struct request *request, stru
         (struct list_objects_command){.list = (enum object_list)asked->list, .after = asked->after, .limit = asked->limit};
 }
 
+/* What is not about tasks and workers. */
+static void make_other(const struct sim *sim, const struct request *request, struct pending_texts *texts,
+                       struct command *command) {
+  switch (request->kind) {
+    case COMMAND_QUEUE_CHANGE:
+    case COMMAND_QUEUE_PAUSE:
+    case COMMAND_QUEUE_RESUME:
+    case COMMAND_QUEUE_CREATE:
+      make_queue(sim, request, command);
+      break;
+    case COMMAND_APPLICATION_CHANGE:
+      make_application(sim, request, command);
+      break;
+    case COMMAND_CREDENTIAL_CREATE:
+    case COMMAND_CREDENTIAL_ROTATE:
+    case COMMAND_CREDENTIAL_REVOKE:
+      make_credential(sim, request, texts, command);
+      break;
+    case COMMAND_SCHEDULE_CREATE:
+    case COMMAND_SCHEDULE_CHANGE:
+    case COMMAND_SCHEDULE_PAUSE:
+    case COMMAND_SCHEDULE_RESUME:
+    case COMMAND_SCHEDULE_DELETE:
+      make_schedule(sim, request, command);
+      break;
+    case COMMAND_GET_SCHEDULE:
+      command->as.object_id = sim->model.schedules[request->schedule - 1].id;
+      break;
+    case COMMAND_SUBSCRIPTION_CREATE:
+    case COMMAND_SUBSCRIPTION_ACK:
+    case COMMAND_SUBSCRIPTION_DELETE:
+      make_subscription(sim, request, command);
+      break;
+    case COMMAND_GET_SUBSCRIPTION:
+      command->as.object_id = sim->model.subscriptions[request->subscribed.object - 1].id;
+      break;
+    case COMMAND_OPEN_FEED:
+      make_opening(sim, request, command);
+      break;
+    case COMMAND_PREVIEW_TIMES:
+      make_preview(request, command);
+      break;
+    default:
+      break;
+  }
+}
+
 void sim_command(const struct sim *sim, const struct request *request, struct pending_texts *texts, struct command *command) {
   memset(command, 0, sizeof *command);
   command->kind = request->kind;
@@ -337,30 +384,6 @@ void sim_command(const struct sim *sim, const struct request *request, struct pe
     case COMMAND_GET_QUEUE:
       command->as.object_id = sim->model.queues[request->queue].id;
       break;
-    case COMMAND_SCHEDULE_CREATE:
-    case COMMAND_SCHEDULE_CHANGE:
-    case COMMAND_SCHEDULE_PAUSE:
-    case COMMAND_SCHEDULE_RESUME:
-    case COMMAND_SCHEDULE_DELETE:
-      make_schedule(sim, request, command);
-      break;
-    case COMMAND_GET_SCHEDULE:
-      command->as.object_id = sim->model.schedules[request->schedule - 1].id;
-      break;
-    case COMMAND_SUBSCRIPTION_CREATE:
-    case COMMAND_SUBSCRIPTION_ACK:
-    case COMMAND_SUBSCRIPTION_DELETE:
-      make_subscription(sim, request, command);
-      break;
-    case COMMAND_GET_SUBSCRIPTION:
-      command->as.object_id = sim->model.subscriptions[request->subscribed.object - 1].id;
-      break;
-    case COMMAND_OPEN_FEED:
-      make_opening(sim, request, command);
-      break;
-    case COMMAND_PREVIEW_TIMES:
-      make_preview(request, command);
-      break;
     case COMMAND_LIST_TASKS:
     case COMMAND_LIST_OBJECTS:
     case COMMAND_LIST_AUDIT:
@@ -375,21 +398,8 @@ void sim_command(const struct sim *sim, const struct request *request, struct pe
     case COMMAND_RETRY:
       make_retry(sim, request, command);
       break;
-    case COMMAND_QUEUE_CHANGE:
-    case COMMAND_QUEUE_PAUSE:
-    case COMMAND_QUEUE_RESUME:
-    case COMMAND_QUEUE_CREATE:
-      make_queue(sim, request, command);
-      break;
-    case COMMAND_APPLICATION_CHANGE:
-      make_application(sim, request, command);
-      break;
-    case COMMAND_CREDENTIAL_CREATE:
-    case COMMAND_CREDENTIAL_ROTATE:
-    case COMMAND_CREDENTIAL_REVOKE:
-      make_credential(sim, request, texts, command);
-      break;
     default:
+      make_other(sim, request, texts, command);
       break;
   }
 }
