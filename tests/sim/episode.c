@@ -167,6 +167,7 @@ void episode_run(const struct episode *episode, struct episode_result *ret_resul
   if (sim_is_well(sim)) sim_read_out(sim);
   if (sim_is_well(sim)) sim_compare_all(sim);
   sim_compare_fold(sim);
+  sim_compare_views(sim);
   sim->counts.digest = disk_digest(sim->disk);
   ret_result->counts = sim->counts;
   (void)snprintf(ret_result->complaint, sizeof ret_result->complaint, "%s", sim->model.complaint);

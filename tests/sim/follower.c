@@ -175,6 +175,23 @@ void step_views(struct sim *sim) {
 
 /* ---- looking ---- */
 
+void sim_compare_views(struct sim *sim) {
+  struct checkpoint_position at;
+  struct state *state;
+  struct fault fault = {0};
+  if (!sim->follower.keeps || !sim_is_well(sim)) return;
+  sim_follow_all(sim);
+  take_back(&sim->follower);
+  if (checkpoint_load(directory, sim->disk, &state, &at, &fault) != STATUS_OK) {
+    model_complain(&sim->model, "views/ cannot be loaded in the end: %s", fault.message);
+    return;
+  }
+  struct id live = state_digest(sim->engine->state), kept = state_digest(state);
+  if (at.seq != disk_count(sim->disk) || !id_equal(&live, &kept))
+    model_complain(&sim->model, "views/ holds other views than those that are served");
+  state_free(state);
+}
+
 const struct task *sim_kept_task(struct sim *sim, const struct id *id, struct task *room) {
   struct state *state = sim->engine->state;
   const struct task *task = state_task(state, id);

@@ -298,6 +298,8 @@ void sim_views_down(struct sim *sim);
 void sim_views_gone(struct sim *sim);
 /* Until it has caught up, without a fault. */
 void sim_follow_all(struct sim *sim);
+/* Once more to the end, and then loaded: the same views. Whoever reads has no store from here on. */
+void sim_compare_views(struct sim *sim);
 /* The task as it is kept, in memory or (copied to room) in views/. NULL: nowhere. */
 const struct task *sim_kept_task(struct sim *sim, const struct id *id, struct task *room);
 void step_follow(struct sim *sim);
