@@ -40,9 +40,9 @@ static void put_times(const struct task *task, bool local, struct out *out, stru
   }
   buffer_append_text(value, when_text(task->deadline_at, local).text);
   head_row(out, "deadline", value);
-  if (task->completed_at == 0) return;
-  buffer_append_format(value, "%s (", when_text(task->completed_at, local).text);
-  buffer_append_format(value, "%s later)", span_text(task->completed_at - task->created_at).text);
+  if (task_completed_at(task) == 0) return;
+  buffer_append_format(value, "%s (", when_text(task_completed_at(task), local).text);
+  buffer_append_format(value, "%s later)", span_text(task_completed_at(task) - task->created_at).text);
   head_row(out, "ended", value);
 }
 

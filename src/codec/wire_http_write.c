@@ -148,7 +148,7 @@ static void task_write(struct buffer *out, const struct task_document *document,
   wire_time_member(out, "cancel_requested_at", task->cancel_requested_at);
   error_member(out, document->error_code, document->error_message, document->error_details);
   if (whole) wire_raw_member(out, "result", document->result);
-  wire_time_member(out, "completed_at", task->completed_at);
+  wire_time_member(out, "completed_at", task_completed_at(task));
   wire_time_member(out, "created_at", task->created_at);
   wire_time_member(out, "updated_at", task->updated_at);
   if (whole) id_member_unless_zero(out, "retry_of", &accepted->retry_of);

@@ -1,6 +1,8 @@
 /* Owns the folding of events into tasks: one function an event. */
 #include "core/apply.h"
 
+#include <assert.h>
+
 #include "base/guard.h"
 #include "core/decision.h"
 #include "core/transition.h"
@@ -32,10 +34,12 @@ static void apply_accepted(struct task *task, struct attempt *attempt, const str
   };
 }
 
+static_assert(attempts_max <= UINT16_MAX, "there is an epoch for each attempt");
+
 static void apply_leased(struct task *task, struct attempt *attempt, const struct event *event) {
   const struct event_task_leased *body = &event->body.task_leased;
   task->state = TASK_LEASED;
-  task->epoch = body->epoch;
+  task->epoch = (uint16_t)body->epoch;
   task->attempt_count = (uint16_t)body->number;
   *attempt = (struct attempt){.id = body->attempt_id,
                               .instance_id = body->instance_id,
@@ -67,8 +71,8 @@ static void apply_result(struct task *task, struct attempt *attempt, const struc
   const struct event_attempt_result *body = &event->body.attempt_result;
   *attempt = (struct attempt){.lease_ms = 0};
   task->ended_as = (uint8_t)states[body->outcome];
-  task->error_seq = body->error_code.size != 0 ? event->seq : 0;
-  task->result_seq = body->result.size != 0 ? event->seq : 0;
+  task->is_error = body->error_code.size != 0;
+  task->outcome_seq = task->is_error || body->result.size != 0 ? event->seq : 0;
 }
 
 static void apply_ended(struct task *task, struct attempt *attempt, const struct event *event) {
@@ -84,9 +88,9 @@ static void apply_decision(struct task *task, struct attempt *attempt, const str
   task->ended_as = ATTEMPT_NONE;
   task->effect_uncertain = record.effect_uncertain;
   if (record.state == TASK_WAITING) task->available_at = record.next_available_at;
-  if (record.state != TASK_SUCCEEDED) task->result_seq = 0;
-  if (record.state != TASK_FAILED) task->error_seq = 0;
-  if (task_state_is_terminal(record.state)) task->completed_at = event->time_us;
+  if (record.state == (task->is_error ? TASK_FAILED : TASK_SUCCEEDED)) return;
+  task->outcome_seq = 0;
+  task->is_error = false;
 }
 
 static void apply_cancel_requested(struct task *task, struct attempt *attempt, const struct event *event) {
@@ -98,9 +102,8 @@ static void apply_reviewed(struct task *task, struct attempt *attempt, const str
   (void)attempt;
   task->state = (uint8_t)event->body.task_reviewed.state;
   task->effect_uncertain = false;
-  task->error_seq = 0;
-  task->result_seq = event->seq;
-  task->completed_at = event->time_us;
+  task->is_error = false;
+  task->outcome_seq = event->seq;
 }
 
 static void apply_retried(struct task *task, struct attempt *attempt, const struct event *event) {
@@ -150,7 +153,6 @@ void apply_task_judged(struct task *task, struct attempt *attempt, const struct 
     task->updated_at = event->time_us;
   }
   must(task_state_holds_lease((enum task_state)task->state) == !id_is_zero(&attempt->id) || task->ended_as != ATTEMPT_NONE);
-  must(task_state_is_terminal((enum task_state)task->state) == (task->completed_at != 0));
 }
 
 void apply_node_started(struct task *task, struct attempt *attempt, const struct event *event) {

@@ -48,7 +48,7 @@ static const char *check_leased(const struct task *task, const struct attempt *a
           "the attempt or its worker has no id");
   REQUIRE(body->number == task->attempt_count + UINT64_C(1), "the attempt's number does not follow");
   REQUIRE(body->number <= task->max_attempts, "the attempt is over the budget");
-  REQUIRE(body->epoch == task->epoch + 1, "the epoch does not follow");
+  REQUIRE(body->epoch == task->epoch + UINT64_C(1), "the epoch does not follow");
   REQUIRE(task->cancel_requested_at == 0, "a cancel request is on record");
   REQUIRE(event->time_us >= task->available_at, "leased before available_at");
   REQUIRE(body->lease_ms >= 1 && body->lease_ms <= lease_ms_max, "lease_ms is out of bounds");

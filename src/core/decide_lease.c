@@ -25,7 +25,7 @@ enum status decide_lease(const struct task *task, const struct lease_request *re
       &act_append(&act, EVENT_task_leased, &task->id, task->revision + UINT64_C(1))->body.task_leased;
   leased->attempt_id = env->new_id;
   leased->number = task->attempt_count + UINT64_C(1);
-  leased->epoch = task->epoch + 1;
+  leased->epoch = task->epoch + UINT64_C(1);
   leased->instance_id = request->instance_id;
   leased->instance_name = request->instance_name;
   leased->worker_application_id = request->application_id;

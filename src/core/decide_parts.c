@@ -134,12 +134,12 @@ enum status check_attempt(const struct task *task, const struct attempt *attempt
     return fault_set(fault, STATUS_LEASE_LOST, NULL, "the task has ended: it is %s",
                      task_state_text((enum task_state)task->state));
   if (!task_state_holds_lease((enum task_state)task->state) || !id_equal(&ref->attempt_id, &attempt->id))
-    return fault_set(fault, STATUS_LEASE_LOST, "/attempt_id", "attempt %s does not hold the task: it is %s, epoch %" PRIu64,
+    return fault_set(fault, STATUS_LEASE_LOST, "/attempt_id", "attempt %s does not hold the task: it is %s, epoch %" PRIu16,
                      id_text(&ref->attempt_id).text, task_state_text((enum task_state)task->state), task->epoch);
   if (!id_equal(&command->who.application_id, &attempt->application_id))
     return fault_set(fault, STATUS_NOT_FOUND, NULL, "no such attempt");
   if (ref->epoch != task->epoch)
-    return fault_set(fault, STATUS_LEASE_LOST, "/epoch", "epoch %" PRIu64 " is not the attempt's: that is %" PRIu64, ref->epoch,
+    return fault_set(fault, STATUS_LEASE_LOST, "/epoch", "epoch %" PRIu64 " is not the attempt's: that is %" PRIu16, ref->epoch,
                      task->epoch);
   return STATUS_OK;
 }

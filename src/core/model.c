@@ -9,6 +9,15 @@ bool task_state_is_terminal(enum task_state state) {
 
 bool task_state_holds_lease(enum task_state state) { return state == TASK_LEASED || state == TASK_RUNNING; }
 
+/* Every end raises the revision, and nothing does after it. */
+int64_t task_completed_at(const struct task *task) {
+  return task_state_is_terminal((enum task_state)task->state) ? task->updated_at : 0;
+}
+
+uint64_t task_error_seq(const struct task *task) { return task->is_error ? task->outcome_seq : 0; }
+
+uint64_t task_result_seq(const struct task *task) { return task->is_error ? 0 : task->outcome_seq; }
+
 int64_t time_after_ms(int64_t time_us, uint64_t ms) {
   uint64_t us;
   int64_t after;

@@ -88,19 +88,17 @@ struct attempt {
   uint32_t lease_ms;
 };
 
+/* Kept in memory for every task by the million: what follows from other fields is no field. */
 struct task {
   struct id id;
   uint64_t accepted_seq; /* task.accepted: texts, payload, owner ids */
   uint64_t last_seq;     /* newest event of its stream: head of the prev chain */
-  uint64_t error_seq;    /* FAILED by a report: the attempt.result with the error; else 0 */
-  uint64_t result_seq;   /* terminal with a result: the attempt.result or task.reviewed; else 0 */
-  uint64_t epoch;        /* of the newest claim; 0 before the first */
+  uint64_t outcome_seq;  /* the attempt.result or task.reviewed whose result, or error, it shows; 0: none */
   int64_t created_at;
-  int64_t updated_at; /* of the last revision */
+  int64_t updated_at; /* of the last revision: once it is over, when it ended */
   int64_t available_at;
   int64_t start_deadline_at; /* 0: none */
   int64_t deadline_at;
-  int64_t completed_at;        /* 0: not terminal */
   int64_t cancel_requested_at; /* 0: none on record */
   uint32_t queue;              /* index in the container, set by the fold's owner */
   uint32_t application;        /* likewise: whose quota it counts against */
@@ -110,12 +108,14 @@ struct task {
   uint32_t max_delay_ms;
   uint32_t attempt_timeout_ms;
   uint32_t payload_bytes; /* what an assignment of it will weigh */
+  uint16_t epoch;         /* of the newest claim; 0 before the first */
   uint16_t attempt_count;
   uint16_t max_attempts;
   uint8_t state;           /* enum task_state */
   uint8_t recovery_safety; /* enum recovery_safety */
   uint8_t priority;
   uint8_t ended_as; /* enum attempt_state: how the attempt ended whose decision comes next in this commit; else NONE */
+  bool is_error;    /* outcome_seq is that of an error */
   bool effect_uncertain;
   bool retried;   /* it has its one direct successor */
   bool scheduled; /* made by a schedule */
@@ -155,6 +155,11 @@ int64_t schedule_next_timer(const struct schedule *schedule);
 
 bool task_state_is_terminal(enum task_state state);
 bool task_state_holds_lease(enum task_state state);
+int64_t task_completed_at(const struct task *task); /* 0: not terminal */
+/* Where the texts stand that it shows: FAILED by a report, the attempt.result with the error; ended with a result, the
+ * attempt.result or task.reviewed. 0: it has none. */
+uint64_t task_error_seq(const struct task *task);
+uint64_t task_result_seq(const struct task *task);
 
 /* Below, attempt is the task's current one, and is looked at only while the task holds a lease. */
 

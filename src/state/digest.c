@@ -37,10 +37,11 @@ static struct digest_sum hash_of(const struct writer *writer) {
 
 static void write_task(struct writer *writer, const struct task *task, const struct attempt *attempt) {
   put_id(writer, &task->id);
-  put(writer, task->accepted_seq), put(writer, task->last_seq), put(writer, task->error_seq), put(writer, task->result_seq);
+  put(writer, task->accepted_seq), put(writer, task->last_seq), put(writer, task_error_seq(task)),
+      put(writer, task_result_seq(task));
   put(writer, task->epoch), put(writer, task->revision), put(writer, task->state), put(writer, task->recovery_safety);
   put_time(writer, task->created_at), put_time(writer, task->updated_at), put_time(writer, task->available_at);
-  put_time(writer, task->start_deadline_at), put_time(writer, task->deadline_at), put_time(writer, task->completed_at);
+  put_time(writer, task->start_deadline_at), put_time(writer, task->deadline_at), put_time(writer, task_completed_at(task));
   put_time(writer, task->cancel_requested_at);
   put(writer, task->initial_delay_ms), put(writer, task->max_delay_ms), put(writer, task->attempt_timeout_ms);
   put(writer, task->payload_bytes), put(writer, task->attempt_count), put(writer, task->max_attempts);

@@ -57,8 +57,7 @@ static struct digest_sum digest_of_node(const struct state *state, const struct 
 
 static void leave(struct state *state, uint32_t number, uint64_t business_hash) {
   struct task_node *node = node_at(state, number);
-  must(node->timer_position == 0 && node->ready_position == 0 && node->waiting_position == 0 && node->key == 0 &&
-       node->attempt == 0 && node->task.handler == 0);
+  must(node->timer_position == 0 && node->key == 0 && node->task.handler == 0);
   if (!node->visits) listing_leave(state, number, business_hash);
   if (!node->visits && node->task.last_seq > state->left_seq) state->left_seq = node->task.last_seq;
   state->visiting -= node->visits;
@@ -157,7 +156,7 @@ uint32_t state_evict(struct state *state, const struct evict_policy *policy, str
     struct task_node *node = node_at(state, state->ended.oldest);
     uint64_t business_hash = 0;
     bool gone = task_is_gone(state, &node->task);
-    if (!gone && !pressed && !node->visits && node->task.completed_at > policy->ended_before_us) break;
+    if (!gone && !pressed && !node->visits && task_completed_at(&node->task) > policy->ended_before_us) break;
     if (gone ? !forget(state, node, history, source, &business_hash) : !is_stored(state, node, &business_hash)) break;
     leave(state, state->ended.oldest, business_hash);
   }

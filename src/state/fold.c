@@ -168,8 +168,9 @@ static void count_task(struct state *state, const struct task *task, enum task_s
 static void apply_to(struct state *state, uint32_t number, const struct event *event) {
   struct task_node *node = node_at(state, number);
   struct attempt made = {.lease_ms = 0};
-  bool held = node->attempt != 0;
+  bool held = node_claim(node) != 0;
   struct attempt *attempt = held ? &attempt_at(state, node->attempt)->attempt : &made;
+  if (event->type == EVENT_task_leased) ready_withdraw(state, number);
   apply_task_judged(&node->task, attempt, event);
   bool holds = !id_is_zero(&attempt->id);
   if (held && !holds) attempt_end(state, number);
@@ -187,13 +188,14 @@ static void fold_task(struct state *state, const struct event *event, uint32_t n
     struct queue *queue = state_queue_of(state, &node->task);
     if (queue->rate.tasks != 0) queue->rate_at = rate_after_us(queue, event->time_us);
   }
-  if (task_state_is_terminal((enum task_state)node->task.state)) ended_touch(state, number);
-  if ((enum task_state)node->task.state == before && event->type != EVENT_attempt_result && event->type != EVENT_attempt_ended)
-    return;
-  count_task(state, &node->task, before);
-  if (node->task.scheduled && task_state_is_terminal((enum task_state)node->task.state))
-    schedule_let_task_go(state, number, event->time_us);
-  ready_follow(state, number, before, event->time_us);
+  bool ended = task_state_is_terminal((enum task_state)node->task.state);
+  if ((enum task_state)node->task.state != before || event->type == EVENT_attempt_result ||
+      event->type == EVENT_attempt_ended) {
+    count_task(state, &node->task, before);
+    if (node->task.scheduled && ended) schedule_let_task_go(state, number, event->time_us);
+    ready_follow(state, number, before, event->time_us);
+  }
+  if (ended) ended_touch(state, number);
 }
 
 static void fold_audit(struct state *state, const struct event *event, uint32_t number) {

@@ -5,6 +5,9 @@
 
 #include "base/guard.h"
 
+/* A heap that has emptied gives back what it took, but for little that is not worth the way to the kernel. */
+enum { heap_entries_min = 16, heap_kept_entries = 4096 };
+
 void heap_clear(struct heap *heap) {
   free(heap->entries);
   *heap = (struct heap){0};
@@ -49,11 +52,15 @@ static void settle(struct heap *heap, const struct heap_owner *owner, uint32_t a
   else sift_down(heap, owner, at, entry);
 }
 
+static void resize(struct heap *heap, uint32_t capacity) {
+  heap->capacity = capacity;
+  heap->entries = guard_realloc(heap->entries, sizeof *heap->entries * capacity);
+  guard_huge(heap->entries, sizeof *heap->entries * capacity);
+}
+
 void heap_reserve(struct heap *heap, uint32_t count) {
   if (count <= heap->capacity) return;
-  heap->capacity = count;
-  heap->entries = guard_realloc(heap->entries, sizeof *heap->entries * count);
-  guard_huge(heap->entries, sizeof *heap->entries * count);
+  resize(heap, count);
 }
 
 void heap_put(struct heap *heap, const struct heap_owner *owner, uint32_t number, int64_t key) {
@@ -63,11 +70,7 @@ void heap_put(struct heap *heap, const struct heap_owner *owner, uint32_t number
     settle(heap, owner, position - 1, entry);
     return;
   }
-  if (heap->count == heap->capacity) {
-    heap->capacity = heap->capacity != 0 ? heap->capacity * 2 : 16;
-    heap->entries = guard_realloc(heap->entries, sizeof *heap->entries * heap->capacity);
-    guard_huge(heap->entries, sizeof *heap->entries * heap->capacity);
-  }
+  if (heap->count == heap->capacity) resize(heap, heap->capacity != 0 ? heap->capacity * 2 : heap_entries_min);
   sift_up(heap, owner, heap->count++, entry);
 }
 
@@ -79,6 +82,7 @@ void heap_remove(struct heap *heap, const struct heap_owner *owner, uint32_t num
   *position = 0;
   struct heap_entry last = heap->entries[--heap->count];
   if (at < heap->count) settle(heap, owner, at, last);
+  if (heap->count < heap->capacity / 8 && heap->capacity > heap_kept_entries) resize(heap, heap->capacity / 2);
 }
 
 struct heap_entry heap_first(const struct heap *heap) {

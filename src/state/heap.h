@@ -32,7 +32,7 @@ void heap_clear(struct heap *heap); /* frees the memory alone */
 void heap_reserve(struct heap *heap, uint32_t count);
 /* Adds the element, or moves it to its new key when it is there. */
 void heap_put(struct heap *heap, const struct heap_owner *owner, uint32_t number, int64_t key);
-/* Takes the element out, if it is there. */
+/* Takes the element out, if it is there; a heap that has become far too large for its elements gives memory back. */
 void heap_remove(struct heap *heap, const struct heap_owner *owner, uint32_t number);
 /* The lowest; number 0 when the heap is empty. */
 struct heap_entry heap_first(const struct heap *heap);

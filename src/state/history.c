@@ -127,8 +127,8 @@ enum status history_task_at(struct history *history, struct record_source source
 
 static enum status read_error(struct history *history, struct record_source source, const struct task *task,
                               struct task_document *document) {
-  if (task->error_seq == 0) return STATUS_OK;
-  enum status status = history_event(history, source, task->error_seq, &history->event);
+  if (task_error_seq(task) == 0) return STATUS_OK;
+  enum status status = history_event(history, source, task_error_seq(task), &history->event);
   if (status != STATUS_OK) return status;
   if (history->event.type != EVENT_attempt_result || !id_equal(&history->event.stream, &task->id)) return STATUS_CORRUPT;
   const struct event_attempt_result *report = &history->event.body.attempt_result;
@@ -140,8 +140,8 @@ static enum status read_error(struct history *history, struct record_source sour
 
 static enum status read_result(struct history *history, struct record_source source, const struct task *task,
                                struct task_document *document) {
-  if (task->result_seq == 0) return STATUS_OK;
-  enum status status = history_event(history, source, task->result_seq, &history->event);
+  if (task_result_seq(task) == 0) return STATUS_OK;
+  enum status status = history_event(history, source, task_result_seq(task), &history->event);
   if (status != STATUS_OK) return status;
   if (!id_equal(&history->event.stream, &task->id)) return STATUS_CORRUPT;
   switch (history->event.type) {

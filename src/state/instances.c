@@ -28,8 +28,8 @@ struct instance *state_instance_at(const struct state *state, uint32_t number) {
   return pool_at(&state->instances, number);
 }
 uint32_t state_instance_of(const struct state *state, uint32_t task_number) {
-  uint32_t attempt = node_at(state, task_number)->attempt;
-  return attempt != 0 ? attempt_at(state, attempt)->instance : 0;
+  uint32_t claim = node_claim(node_at(state, task_number));
+  return claim != 0 ? attempt_at(state, claim)->instance : 0;
 }
 uint32_t state_held_next(const struct state *state, uint32_t task_number) {
   return attempt_at(state, node_at(state, task_number)->attempt)->next;
@@ -44,7 +44,8 @@ void state_instance_release(struct state *state, uint32_t number) {
 
 const struct attempt *node_attempt(const struct state *state, const struct task_node *node) {
   static const struct attempt none;
-  return node->attempt != 0 ? &attempt_at(state, node->attempt)->attempt : &none;
+  uint32_t claim = node_claim(node);
+  return claim != 0 ? &attempt_at(state, claim)->attempt : &none;
 }
 
 const struct attempt *state_attempt_at(const struct state *state, uint32_t number) {

@@ -52,22 +52,31 @@ struct object {
   } as;
 };
 
+/* What only one kind of state has shares its bytes: places among the ready and the waiting ones, the attempt, the place among
+ * the ended ones. Each is 0 before another begins. */
 struct task_node {
   struct task task;
   uint32_t timer_position;
-  uint32_t ready_position;                 /* in its bucket's heap or its turn's */
-  uint32_t key;                            /* number of the key slot while unfinished; 0: none */
-  uint32_t attempt;                        /* in the pool of attempts, while it holds a lease; 0: none */
-  uint32_t ended_next, ended_prev;         /* once it has ended: among the ended ones */
-  uint32_t waiting_position;               /* in its queue's heap of waiting tasks */
+  uint32_t key; /* number of the key slot while unfinished; 0: none */
+  union {
+    struct {                     /* WAITING */
+      uint32_t ready_position;   /* in its bucket's heap or its turn's */
+      uint32_t waiting_position; /* in its queue's heap of waiting tasks */
+    };
+    uint32_t attempt; /* LEASED, RUNNING: in the pool of attempts; 0: it has just ended, and its decision comes next */
+    struct {          /* ended: among the ended ones */
+      uint32_t ended_next, ended_prev;
+    };
+  };
   uint32_t older, newer;                   /* the task in memory that was accepted before it, after it; 0: none */
   uint32_t queue_older, queue_newer;       /* the same in its queue */
   uint32_t business_older, business_newer; /* the same with the same hash of its business key */
   uint32_t handler_hash;                   /* of handler alone: most tasks of others are passed over without reading the log */
-  bool aside;                              /* stands in its turn's heap, not in the bucket's */
-  bool named;                              /* has a business key */
-  bool visits;                             /* came back from the store: stands in no list but that of the ended ones */
+  bool aside : 1;                          /* WAITING: stands in its turn's heap, not in the bucket's */
+  bool named : 1;                          /* has a business key */
+  bool visits : 1;                         /* came back from the store: stands in no list but that of the ended ones */
 };
+static_assert(sizeof(struct task_node) == 184, "a finished task takes this, and its places in the indexes");
 
 /* A claim: what is kept of a task only while somebody holds it. */
 struct attempt_node {
@@ -142,6 +151,10 @@ static inline struct task_node *node_at(const struct state *state, uint32_t numb
 static inline struct attempt_node *attempt_at(const struct state *state, uint32_t number) {
   return pool_at(&state->attempts, number);
 }
+/* The number of the task's attempt; 0: it has none. */
+static inline uint32_t node_claim(const struct task_node *node) {
+  return task_state_holds_lease((enum task_state)node->task.state) ? node->attempt : 0;
+}
 /* The attempt of this task; all zero when nobody holds it. */
 const struct attempt *node_attempt(const struct state *state, const struct task_node *node);
 /* False for the numbers of tasks that left memory. */
@@ -187,6 +200,9 @@ uint32_t bucket_make(struct state *state, uint32_t queue, struct bytes handler, 
 uint64_t bucket_hash(uint32_t queue, struct bytes handler, struct bytes handler_version);
 struct id key_id_make(const struct id *queue_id, struct bytes key);
 void ready_follow(struct state *state, uint32_t number, enum task_state before, int64_t time_us);
+/* A waiting task leaves the ready and the waiting ones. Before it is leased, since its attempt stands in the same place; else
+ * ready_follow does it. */
+void ready_withdraw(struct state *state, uint32_t number);
 void ready_queue_changed(struct state *state, uint32_t queue);
 void timer_set(struct state *state, uint32_t number, int64_t now_us);
 /* The turn of a key's tasks in this bucket; 0: none ever waited. */

@@ -51,7 +51,7 @@ uint32_t state_timer_due(const struct state *state, int64_t now_us) { return hea
 
 void state_renew(struct state *state, uint32_t number, int64_t live_until) {
   struct task_node *node = node_at(state, number);
-  must(node->attempt != 0);
+  must(node_claim(node) != 0);
   attempt_at(state, node->attempt)->attempt.live_until = live_until;
   timer_set(state, number, 0);
 }
@@ -309,15 +309,19 @@ static void key_follow(struct state *state, uint32_t number, enum task_state bef
   if (!held_after && before != TASK_NONE) key_wake(state, slot);
 }
 
+void ready_withdraw(struct state *state, uint32_t number) {
+  struct heap_owner waiting = waiting_owner(state);
+  ready_leave(state, number);
+  heap_remove(&object_at(state, node_at(state, number)->task.queue)->waiting, &waiting, number);
+}
+
 void ready_follow(struct state *state, uint32_t number, enum task_state before, int64_t time_us) {
   struct task_node *node = node_at(state, number);
   enum task_state after = (enum task_state)node->task.state;
-  if (before == TASK_WAITING && after != TASK_WAITING) ready_leave(state, number);
+  if (before == TASK_WAITING && after != TASK_WAITING && !task_state_holds_lease(after)) ready_withdraw(state, number);
   if (node->key != 0) key_follow(state, node->key, before, after);
   struct heap_owner waiting = waiting_owner(state);
-  struct heap *queue_waiting = &object_at(state, node->task.queue)->waiting;
-  if (after == TASK_WAITING) heap_put(queue_waiting, &waiting, number, node->task.available_at);
-  else heap_remove(queue_waiting, &waiting, number);
+  if (after == TASK_WAITING) heap_put(&object_at(state, node->task.queue)->waiting, &waiting, number, node->task.available_at);
   if (after == TASK_WAITING && node->task.available_at <= time_us) ready_enter(state, number);
   timer_set(state, number, time_us);
   if (task_state_is_terminal(after) && !task_state_is_terminal(before)) ready_detach(state, number);

@@ -137,7 +137,8 @@ enum {
   TASK_HAS_SCHEDULE = 128,
 };
 
-/* A field a line. */
+/* A field a line, in the order of their bytes; between them stand what the structure has in another form: error, result and
+ * epoch, then when it was completed. */
 /* clang-format off */
 #define TASK_FIELDS(F, o)       \
   F(8, o, state)                \
@@ -145,16 +146,14 @@ enum {
   F(8, o, priority)             \
   F(8, o, ended_as)             \
   F(64, o, accepted_seq)        \
-  F(64, o, last_seq)            \
-  F(64, o, error_seq)           \
-  F(64, o, result_seq)          \
-  F(64, o, epoch)               \
+  F(64, o, last_seq)
+#define TASK_TIMES(F, o)        \
   F(64, o, created_at)          \
   F(64, o, updated_at)          \
   F(64, o, available_at)        \
   F(64, o, start_deadline_at)   \
-  F(64, o, deadline_at)         \
-  F(64, o, completed_at)        \
+  F(64, o, deadline_at)
+#define TASK_TERMS(F, o)        \
   F(64, o, cancel_requested_at) \
   F(32, o, queue)               \
   F(32, o, application)         \
@@ -167,10 +166,14 @@ enum {
   F(16, o, attempt_count)       \
   F(16, o, max_attempts)
 /* clang-format on */
+enum { task_outcome_bytes = 3 * 8, task_completed_bytes = 8 };
 #define ATTEMPT_FIELDS(F, o) \
   F(64, o, leased_at) F(64, o, lease_until) F(64, o, started_at) F(64, o, attempt_deadline_at) F(32, o, lease_ms)
 
-static_assert(1 + 1 + (0 TASK_FIELDS(FIELD_SIZE, )) + 4 == task_row_fixed_bytes, "the size of a task row");
+static_assert(1 + 1 + (0 TASK_FIELDS(FIELD_SIZE, ) TASK_TIMES(FIELD_SIZE, ) TASK_TERMS(FIELD_SIZE, )) + task_outcome_bytes +
+                      task_completed_bytes + 4 ==
+                  task_row_fixed_bytes,
+              "the size of a task row");
 static_assert(3 * id_bytes + (0 ATTEMPT_FIELDS(FIELD_SIZE, )) == task_row_attempt_bytes, "the size of its attempt");
 
 static unsigned task_flags(const struct task_row *row) {
@@ -188,6 +191,10 @@ size_t task_row_encode(const struct task_row *row, uint8_t out[task_row_bytes_ma
   uint8_t *at = put_8(out, task_row_version);
   at = put_8(at, (uint8_t)flags);
   TASK_FIELDS(FIELD_PUT, task)
+  at = put_64(put_64(put_64(at, task_error_seq(task)), task_result_seq(task)), task->epoch);
+  TASK_TIMES(FIELD_PUT, task)
+  at = put_64(at, (uint64_t)task_completed_at(task));
+  TASK_TERMS(FIELD_PUT, task)
   at = put_32(at, row->handler_hash);
   must(at == out + task_row_fixed_bytes);
   if ((flags & TASK_HAS_ATTEMPT) != 0) {
@@ -208,6 +215,15 @@ uint64_t task_row_accepted_seq(struct bytes value) {
 uint64_t task_row_business_hash(struct bytes value) {
   const uint8_t *at = value.data + value.size - 8; /* the last, where there is one */
   return value.size >= task_row_fixed_bytes && (value.data[1] & TASK_HAS_BUSINESS) != 0 ? take_64(&at) : 0;
+}
+
+/* False: nothing that was ever written. */
+static bool take_outcome(const uint8_t **in, struct task *task) {
+  uint64_t error_seq = take_64(in), result_seq = take_64(in), epoch = take_64(in);
+  task->is_error = error_seq != 0;
+  task->outcome_seq = task->is_error ? error_seq : result_seq;
+  task->epoch = (uint16_t)epoch;
+  return (error_seq == 0 || result_seq == 0) && epoch <= UINT16_MAX;
 }
 
 static void take_attempt(const uint8_t **in, struct attempt *attempt) {
@@ -232,6 +248,10 @@ enum status task_row_decode(struct bytes key, struct bytes value, struct task_ro
   if (value.size != size) return STATUS_CORRUPT;
   memcpy(task->id.bytes, key.data, id_bytes);
   TASK_FIELDS(FIELD_TAKE, task)
+  bool sound = take_outcome(&at, task);
+  TASK_TIMES(FIELD_TAKE, task)
+  sound = (int64_t)take_64(&at) == task_completed_at(task) && sound;
+  TASK_TERMS(FIELD_TAKE, task)
   row.handler_hash = take_32(&at);
   task->effect_uncertain = (flags & TASK_UNCERTAIN) != 0;
   task->retried = (flags & TASK_RETRIED) != 0;
@@ -241,7 +261,7 @@ enum status task_row_decode(struct bytes key, struct bytes value, struct task_ro
   if ((flags & TASK_HAS_KEY) != 0) row.key_id = take_id(&at);
   if ((flags & TASK_HAS_SCHEDULE) != 0) row.schedule = take_32(&at);
   if ((flags & TASK_HAS_BUSINESS) != 0) row.business_hash = take_64(&at);
-  if (task->state == TASK_NONE || task->state >= TASK_ENUM_END || task_flags(&row) != flags) return STATUS_CORRUPT;
+  if (task->state == TASK_NONE || task->state >= TASK_ENUM_END || task_flags(&row) != flags || !sound) return STATUS_CORRUPT;
   *ret_row = row;
   return STATUS_OK;
 }

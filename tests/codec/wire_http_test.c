@@ -72,7 +72,7 @@ static void test_the_reviewed_task_of_the_example(void **state) {
   document.task.state = TASK_FAILED;
   document.task.revision = 5;
   document.task.effect_uncertain = false;
-  document.task.completed_at = document.task.updated_at = time_of("2026-09-17T00:00:20Z");
+  document.task.updated_at = time_of("2026-09-17T00:00:20Z");
   document.result = bytes_text("{\"confirmed\":true,\"sequence\":9007199254740993}");
   wire_data_begin(&out, ID32(4));
   buffer_append_text(&out, "{");
@@ -129,7 +129,7 @@ static struct task_document task_with_everything(void) {
   document.task.priority = 9;
   document.task.start_deadline_at = time_of("2026-09-17T00:00:59.5Z");
   document.task.cancel_requested_at = time_of("2026-09-17T00:00:05.000001Z");
-  document.task.completed_at = time_of("2026-09-17T00:00:20.120Z");
+  document.task.updated_at = time_of("2026-09-17T00:00:20.120Z");
   document.task.recovery_safety = RECOVERY_IDEMPOTENT;
   document.task.max_attempts = 100;
   document.task.initial_delay_ms = 1;

@@ -319,7 +319,6 @@ static struct task_document example_task(void) {
                .revision = 5,
                .available_at = at("2026-09-17T00:00:00Z"),
                .deadline_at = at("2026-09-17T00:01:00Z"),
-               .completed_at = at("2026-09-17T00:00:20Z"),
                .created_at = at("2026-09-17T00:00:00Z"),
                .updated_at = at("2026-09-17T00:00:20Z"),
                .recovery_safety = RECOVERY_RECONCILE_ONLY,
@@ -382,7 +381,6 @@ static void test_retry_answer(void **state) {
   document.task.state = TASK_WAITING;
   document.task.revision = 1;
   document.task.attempt_count = 0;
-  document.task.completed_at = 0;
   document.task.available_at = document.task.created_at = document.task.updated_at = at("2026-09-17T00:00:30Z");
   document.task.deadline_at = at("2026-09-17T00:01:30Z");
   document.result = bytes_of(NULL, 0);

@@ -44,9 +44,9 @@ static void a_review_is_written_whole(void **state) {
   assert_true(id_equal(&audit->namespace_id, &the_world.queue.namespace_id));
   assert_false(id_is_zero(&first->common.identity));
   assert_true(id_is_zero(&second->common.identity));
-  assert_int_equal(the_world.task.completed_at, world_start_us + 20000 * us_per_ms);
-  assert_int_equal(the_world.task.updated_at, the_world.task.completed_at);
-  assert_int_equal(the_world.task.result_seq, first->seq);
+  assert_int_equal(task_completed_at(&the_world.task), world_start_us + 20000 * us_per_ms);
+  assert_int_equal(the_world.task.updated_at, task_completed_at(&the_world.task));
+  assert_int_equal(task_result_seq(&the_world.task), first->seq);
   assert_int_equal(the_world.task.attempt_count, 1);
   assert_false(the_world.task.effect_uncertain);
   assert_int_equal(the_world.application.unfinished, 0); /* the quota is given back once */

@@ -120,8 +120,8 @@ static void snapshot_of_a_whole_life(void **state) {
   script_line(world, "wait 1000");
   script_line(world, "finish FAILED retryable");
   assert_true(id_is_zero(&world->attempt.id));
-  assert_int_equal(task->error_seq, 0); /* the error of an attempt is history while the task goes on */
-  assert_int_equal(task->completed_at, 0);
+  assert_int_equal(task_error_seq(task), 0); /* the error of an attempt is history while the task goes on */
+  assert_int_equal(task_completed_at(task), 0);
   assert_in_range(task->available_at, now + 2500000, now + 3000000);
   assert_int_equal(task->updated_at, now + 2000000);
 
@@ -131,9 +131,9 @@ static void snapshot_of_a_whole_life(void **state) {
   assert_int_equal(task->epoch, 2);
   script_line(world, "start");
   script_line(world, "finish FAILED");
-  assert_int_equal(task->error_seq, world->list.events[0].seq); /* of the attempt that decided */
-  assert_int_equal(task->result_seq, 0);
-  assert_int_equal(task->completed_at, world->env.now_us);
+  assert_int_equal(task_error_seq(task), world->list.events[0].seq); /* of the attempt that decided */
+  assert_int_equal(task_result_seq(task), 0);
+  assert_int_equal(task_completed_at(task), world->env.now_us);
   script_line(world, "wait 10");
   uint64_t last = task->last_seq;
   int64_t updated = task->updated_at;
@@ -147,8 +147,8 @@ static void results_and_errors_are_pointed_at(void **state) {
   struct world *world = &the_world;
   static const char *const success[] = {"submit", "lease", "start", "finish SUCCEEDED", NULL};
   script_run(world, success);
-  assert_int_equal(world->task.result_seq, world->list.events[0].seq);
-  assert_int_equal(world->task.error_seq, 0);
+  assert_int_equal(task_result_seq(&world->task), world->list.events[0].seq);
+  assert_int_equal(task_error_seq(&world->task), 0);
 
   static const char *const expired[] = {"submit attempts=2",
                                         "lease",
@@ -158,12 +158,12 @@ static void results_and_errors_are_pointed_at(void **state) {
                                         "expire -> FAILED 5 DEADLINE_EXCEEDED",
                                         NULL};
   script_run(world, expired);
-  assert_int_equal(world->task.error_seq, 0); /* decided by the clock, not by a report */
+  assert_int_equal(task_error_seq(&world->task), 0); /* decided by the clock, not by a report */
 
   static const char *const reviewed[] = {"submit", "lease", "start", "finish UNKNOWN", "review FAILED rev=4", NULL};
   script_run(world, reviewed);
-  assert_int_equal(world->task.result_seq, world->list.events[0].seq);
-  assert_int_equal(world->task.error_seq, 0);
+  assert_int_equal(task_result_seq(&world->task), world->list.events[0].seq);
+  assert_int_equal(task_error_seq(&world->task), 0);
 }
 
 int main(void) {

@@ -79,13 +79,14 @@ static void check_task(const struct task *before, const struct task *task, const
   assert_true(task->attempt_count <= task->max_attempts && task->epoch == task->attempt_count);
   assert_true(task->revision >= before->revision && task->updated_at >= before->updated_at);
   assert_int_equal(task_state_holds_lease(state), !id_is_zero(&attempt->id));
-  assert_int_equal(task_state_is_terminal(state), task->completed_at != 0);
+  assert_int_equal(task_state_is_terminal(state), task_completed_at(task) != 0);
   assert_int_equal(state == TASK_RUNNING, attempt->started_at != 0);
   assert_true(state != TASK_NEEDS_REVIEW || task->effect_uncertain);
   assert_true(!task_state_is_terminal(state) || !task->effect_uncertain);
   assert_true(task->cancel_requested_at == 0 || (state != TASK_WAITING && state != TASK_LEASED));
   assert_true(state != TASK_WAITING || task->available_at < task->deadline_at);
-  assert_true((task->error_seq == 0 || state == TASK_FAILED) && (task->result_seq == 0 || task_state_is_terminal(state)));
+  assert_true((task_error_seq(task) == 0 || state == TASK_FAILED) &&
+              (task_result_seq(task) == 0 || task_state_is_terminal(state)));
   if (task_state_holds_lease(state)) assert_true(attempt->live_until >= attempt->lease_until);
   if (before->effect_uncertain && !task->effect_uncertain)
     assert_true(state == TASK_SUCCEEDED || before->state == TASK_NEEDS_REVIEW);

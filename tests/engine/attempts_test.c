@@ -78,7 +78,7 @@ static void a_safe_retry_from_submission_to_success(void **context) {
   assert_int_equal(done.as.worker.task_state, TASK_SUCCEEDED);
   assert_int_equal(done.as.worker.task_revision, 7);
   struct task task = world_task(world, &first->task_id);
-  assert_true(task.state == TASK_SUCCEEDED && task.result_seq != 0 && task.completed_at == world->now_us);
+  assert_true(task.state == TASK_SUCCEEDED && task_result_seq(&task) != 0 && task_completed_at(&task) == world->now_us);
 }
 
 /* ---- identity ---- */
@@ -225,7 +225,7 @@ static void reports_without_authority_are_evidence(void **context) {
   (void)act(world, COMMAND_START, first);
   world_advance_ms(world, lease_ms_default); /* RECONCILE_ONLY: a person must look */
   struct task task = world_task(world, &first->task_id);
-  assert_true(task.state == TASK_NEEDS_REVIEW && task.effect_uncertain && task.completed_at == 0);
+  assert_true(task.state == TASK_NEEDS_REVIEW && task.effect_uncertain && task_completed_at(&task) == 0);
   const struct push *ended = world_take(world, MAIL_ENDED, 1);
   assert_true(ended != NULL && ended->ended_by == ENDED_LEASE_EXPIRED);
   struct answer late = finish(world, first, OUTCOME_SUCCEEDED, false);

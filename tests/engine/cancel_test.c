@@ -117,7 +117,7 @@ static void the_effect_by_state(void **context) {
       assert_int_equal(after.cancel_requested_at, world->now_us);
       assert_int_equal(answer.as.task.state, rows[i].to);
       assert_int_equal(answer.as.task.revision, after.revision);
-      assert_int_equal(after.completed_at != 0, rows[i].to == TASK_CANCELLED);
+      assert_int_equal(task_completed_at(&after) != 0, rows[i].to == TASK_CANCELLED);
       assert_int_equal(after.effect_uncertain, before.effect_uncertain);
     } else {
       assert_int_equal(journal_last_seq(world->journal), seq); /* no event, so no audit and no receipt either */
@@ -279,7 +279,7 @@ static void a_repeat_of_an_ending_cancel_shows_the_end(void **context) {
   world_do_all(world, commands, twins, 2);
   assert_true(twins[0].deduplicated && twins[0].applied && twins[0].as.task.state == TASK_CANCELLED);
   assert_int_equal(twins[0].as.task.revision, first.as.task.revision);
-  assert_int_equal(twins[0].as.task.completed_at, first.as.task.completed_at);
+  assert_int_equal(task_completed_at(&twins[0].as.task), task_completed_at(&first.as.task));
   assert_int_equal(twins[1].status, STATUS_STATE_CONFLICT);
 }
 

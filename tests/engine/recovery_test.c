@@ -81,9 +81,9 @@ static void a_review_settles_the_doubt(void **context) {
     assert_int_equal(task.state, outcomes[i] == OUTCOME_SUCCEEDED ? TASK_SUCCEEDED : TASK_FAILED);
     assert_int_equal(task.revision, 5);
     assert_false(task.effect_uncertain);
-    assert_true(task.completed_at == world->now_us && task.updated_at == world->now_us);
-    assert_int_equal(task.result_seq, seq + 1);
-    assert_int_equal(task.error_seq, 0);
+    assert_true(task_completed_at(&task) == world->now_us && task.updated_at == world->now_us);
+    assert_int_equal(task_result_seq(&task), seq + 1);
+    assert_int_equal(task_error_seq(&task), 0);
     assert_int_equal(task.attempt_count, 1);
     assert_memory_equal(&answer.as.task, &task, sizeof task);
     assert_int_equal(world_types_after(world, seq, types, 8), 2);
@@ -139,7 +139,7 @@ static void a_review_rewrites_nothing(void **context) {
   assert_int_equal(journal_reader_new(world->journal, &reader), STATUS_OK);
   assert_int_equal(review(world, &push.task_id, 4, OUTCOME_SUCCEEDED, "r").status, STATUS_OK);
   struct task task = world_task(world, &push.task_id);
-  struct event event = read_event(reader, history, task.result_seq);
+  struct event event = read_event(reader, history, task_result_seq(&task));
   assert_int_equal(event.type, EVENT_task_reviewed);
   assert_true(id_equal(&event.body.task_reviewed.attempt_id, &push.attempt_id));
   assert_true(bytes_equal(event.body.task_reviewed.result, bytes_text("{\"confirmed\":true,\"sequence\":9007199254740993}")));
@@ -183,7 +183,7 @@ static void a_repeated_review_gives_the_first_answer(void **context) {
   assert_int_equal(again.as.task.state, TASK_FAILED);
   assert_int_equal(again.as.task.revision, 5);
   assert_false(again.as.task.retried); /* as it stood then */
-  assert_int_equal(again.as.task.completed_at, first.as.task.completed_at);
+  assert_int_equal(task_completed_at(&again.as.task), task_completed_at(&first.as.task));
   assert_int_equal(journal_last_seq(world->journal), seq);
   struct answer other = review(world, &push.task_id, 4, OUTCOME_SUCCEEDED, "r");
   assert_int_equal(other.status, STATUS_IDEMPOTENCY_CONFLICT);
@@ -252,8 +252,8 @@ static void the_child_is_the_same_work_with_new_times(void **context) {
               child->application == original.application);
   struct task after = world_task(world, &original.id);
   assert_true(after.retried && after.revision == original.revision && after.state == TASK_FAILED &&
-              after.completed_at == original.completed_at && after.updated_at == original.updated_at &&
-              after.error_seq == original.error_seq && after.attempt_count == 1);
+              task_completed_at(&after) == task_completed_at(&original) && after.updated_at == original.updated_at &&
+              task_error_seq(&after) == task_error_seq(&original) && after.attempt_count == 1);
 
   enum event_type types[8];
   assert_int_equal(world_types_after(world, seq, types, 8), 3);

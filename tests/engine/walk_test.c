@@ -39,7 +39,7 @@ static void judge(struct task *seen, const struct task *now) {
   assert_true(now->deadline_at == seen->deadline_at && now->created_at == seen->created_at);
   assert_true(seen->cancel_requested_at == 0 || now->cancel_requested_at == seen->cancel_requested_at);
   if (seen->effect_uncertain && !now->effect_uncertain) /* cleared by a success or a review alone */
-    assert_true(now->state == TASK_SUCCEEDED || (now->state == TASK_FAILED && now->result_seq != 0));
+    assert_true(now->state == TASK_SUCCEEDED || (now->state == TASK_FAILED && task_result_seq(now) != 0));
   if (seen->state == TASK_SUCCEEDED || seen->state == TASK_FAILED || seen->state == TASK_CANCELLED) {
     struct task same = *now;
     same.last_seq = seen->last_seq; /* evidence */
@@ -198,7 +198,7 @@ static void step_repeat(struct walk *walk) {
   assert_true(again.as.task.state == first->as.task.state && again.as.task.revision == first->as.task.revision &&
               again.as.task.updated_at == first->as.task.updated_at &&
               again.as.task.available_at == first->as.task.available_at &&
-              again.as.task.completed_at == first->as.task.completed_at && again.applied == first->applied &&
+              task_completed_at(&again.as.task) == task_completed_at(&first->as.task) && again.applied == first->applied &&
               again.as.task.effect_uncertain == first->as.task.effect_uncertain);
 }
 

@@ -132,8 +132,9 @@ static void the_check_finds_what_is_wrong(void **context) {
   BROKEN(running->attempt_count = running->max_attempts + 1, running->attempt_count = 1);
   BROKEN(done->effect_uncertain = true, done->effect_uncertain = false);
   BROKEN(done->retried = true, done->retried = false);
-  BROKEN(waiting->result_seq = 1, waiting->result_seq = 0);
-  BROKEN(waiting->completed_at = 1, waiting->completed_at = 0);
+  BROKEN(waiting->outcome_seq = 1, waiting->outcome_seq = 0);
+  BROKEN(waiting->is_error = true, waiting->is_error = false);
+  BROKEN(done->is_error = true, done->is_error = false);
   BROKEN(bucket_at(state, waiting->handler)->bucket.unfinished++, bucket_at(state, waiting->handler)->bucket.unfinished--);
   BROKEN(state->ready_count++, state->ready_count--);
   BROKEN(waiting->available_at += 1, waiting->available_at -= 1); /* its place in the ready order is not its own */

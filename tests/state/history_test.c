@@ -6,14 +6,14 @@ static void assert_same_task(const struct task *a, const struct task *b) {
   assert_memory_equal(&a->id, &b->id, id_bytes);
   assert_int_equal(a->accepted_seq, b->accepted_seq);
   assert_int_equal(a->last_seq, b->last_seq);
-  assert_int_equal(a->error_seq, b->error_seq);
-  assert_int_equal(a->result_seq, b->result_seq);
+  assert_int_equal(task_error_seq(a), task_error_seq(b));
+  assert_int_equal(task_result_seq(a), task_result_seq(b));
   assert_int_equal(a->epoch, b->epoch);
   assert_int_equal(a->created_at, b->created_at);
   assert_int_equal(a->updated_at, b->updated_at);
   assert_int_equal(a->available_at, b->available_at);
   assert_int_equal(a->deadline_at, b->deadline_at);
-  assert_int_equal(a->completed_at, b->completed_at);
+  assert_int_equal(task_completed_at(a), task_completed_at(b));
   assert_int_equal(a->cancel_requested_at, b->cancel_requested_at);
   assert_int_equal(a->revision, b->revision);
   assert_int_equal(a->attempt_count, b->attempt_count);
