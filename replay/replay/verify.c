@@ -206,6 +206,7 @@ static int verify_begin(struct verify *verify, const struct request *request) {
     return tool_say(exit_cannot_run, "%s", fault.message);
   verify->folding = true;
   verify->state = state_new();
+  state_keep_receipts(verify->state);
   verify->history = history_new();
   buffer_init(&verify->encoded, SIZE_MAX);
   return exit_done;

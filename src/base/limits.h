@@ -196,6 +196,7 @@ enum {
   checkpoint_stop_ms_max = 10000,      /* how long a clean stop lets it catch up */
   resident_receipts_min = 1024,        /* of those that wait, however little memory there may be */
   follower_commits_max = 16,           /* of clearing away, then events come first again */
+  recent_receipts_max = 4,             /* of tasks, remembered until it is known whether their task ended with them */
   eviction_newer_max = 1000,           /* rows of the store passed over because memory holds newer ones */
   list_looks_max = 10000,  /* tasks looked at in one call: a rare filter takes several pages instead of stalling a tick */
   compare_tries_max = 100, /* snapshots of log and views taken again because a server wrote between them */

@@ -100,7 +100,8 @@ static bool forget(struct state *state, const struct task_node *node, struct his
 }
 
 static uint64_t orders_bytes(const struct state *state) {
-  return (uint64_t)state->keys.live * sizeof(struct key_slot) + (uint64_t)state->timers.capacity * sizeof(struct heap_entry);
+  return (uint64_t)state->keys.live * sizeof(struct key_slot) + (uint64_t)state->attempts.live * sizeof(struct attempt_node) +
+         (uint64_t)state->timers.capacity * sizeof(struct heap_entry);
 }
 
 static uint64_t indexes_bytes(const struct state *state) {

@@ -183,7 +183,8 @@ static void fold_task(struct state *state, const struct event *event, uint32_t n
   struct task_node *node = node_at(state, number);
   enum task_state before = (enum task_state)node->task.state;
   apply_to(state, number, event);
-  if (event->type == EVENT_attempt_result) receipt_add(state, &event->body.attempt_result.report_identity, event->seq);
+  if (event->type == EVENT_attempt_result)
+    receipt_add_of_task(state, number, &event->body.attempt_result.report_identity, event->seq);
   if (event->type == EVENT_task_leased) {
     struct queue *queue = state_queue_of(state, &node->task);
     if (queue->rate.tasks != 0) queue->rate_at = rate_after_us(queue, event->time_us);
@@ -203,12 +204,25 @@ static void fold_audit(struct state *state, const struct event *event, uint32_t 
   listing_audit(state, event->seq);
 }
 
+/* Of a task that was there: its history leads to it. */
+static void fold_receipt(struct state *state, const struct event *event, uint32_t number) {
+  const struct task_node *node = node_at(state, number);
+  receipt_add_of_task(state, number, &event->common.identity, event->seq);
+  if (event->type == EVENT_task_started && !id_is_zero(&event->common.identity)) {
+    struct attempt_node *attempt = attempt_at(state, node->attempt);
+    attempt->started_identity = identity_key(&event->common.identity);
+    attempt->started_seq = event->seq;
+  }
+  if (task_state_is_terminal((enum task_state)node->task.state)) receipts_leave(state, number);
+}
+
 /* The event was judged. */
 static void fold(struct state *state, const struct event *event, const struct footing *footing) {
   if (footing->is_task) fold_task(state, event, footing->number);
   else if (event->type == EVENT_audit_recorded) fold_audit(state, event, footing->number);
   else fold_object(state, event, footing->number);
-  receipt_add(state, &event->common.identity, event->seq);
+  if (footing->is_task && event->type != EVENT_task_accepted) fold_receipt(state, event, footing->number);
+  else receipt_add(state, &event->common.identity, event->seq);
   state->last_seq = event->seq;
   state->last_time_us = event->time_us;
 }

@@ -6,7 +6,7 @@
 #include "base/guard.h"
 
 /* A heap that has emptied gives back what it took, but for little that is not worth the way to the kernel. */
-enum { heap_entries_min = 16, heap_kept_entries = 4096 };
+enum { heap_entries_min = 16, heap_kept_entries = 256 };
 
 void heap_clear(struct heap *heap) {
   free(heap->entries);

@@ -7,7 +7,7 @@
 #include "base/guard.h"
 
 static const uint64_t removed = (UINT64_C(1) << 48) - 1;
-enum { slots_first = 64, move_slots = 16 };
+enum { slots_first = 64, move_slots = 64 };
 
 static uint64_t slot_value(const struct index_slot *slot) { return (uint64_t)slot->high << 32 | slot->low; }
 
@@ -81,15 +81,15 @@ static void move_some(struct index *index, size_t count) {
   table_close(&index->old);
 }
 
-/* Three quarters taken: the next table has room for twice the living entries, and for as many additions as it takes to move all
- * slots of this one, however few of them live: the move has ended when the next one begins. */
+/* Three quarters taken: the next table has room for half as many again as the living entries, and for as many additions as it
+ * takes to move all slots of this one, however few of them live: the move has ended when the next one begins. */
 static void make_room(struct index *index) {
   if (index->now.slots == NULL) table_open(&index->now, slots_first);
   move_some(index, move_slots);
   if (index->now.taken < (index->now.mask + 1) / 4 * 3) return;
   must(index->old.slots == NULL);
   size_t slots = slots_first, moved_slots = (index->now.mask + 1) / move_slots;
-  while (slots / 4 * 3 < index->count + moved_slots || slots < index->count * 2 + slots_first) slots *= 2;
+  while (slots / 4 * 3 < index->count + moved_slots || slots < index->count + index->count / 2 + slots_first) slots *= 2;
   index->old = index->now;
   index->moved = 0;
   table_open(&index->now, slots);
@@ -144,12 +144,22 @@ uint64_t index_find(const struct index *index, uint64_t key, struct index_cursor
   return index_next(index, cursor);
 }
 
+/* Lookups must walk past the slot only where something may stand behind it. */
+static void table_vacate(struct index_table *table, size_t at) {
+  slot_set(&table->slots[at], removed);
+  if (slot_value(&table->slots[(at + 1) & table->mask]) != 0) return;
+  for (; slot_value(&table->slots[at]) == removed; at = (at - 1) & table->mask) {
+    slot_set(&table->slots[at], 0);
+    table->taken--;
+  }
+}
+
 static bool table_remove(struct index_table *table, uint64_t key, uint64_t value) {
   if (table->slots == NULL) return false;
   uint64_t there;
   for (size_t at = slot_of(table, key); (there = slot_value(&table->slots[at])) != 0; at = (at + 1) & table->mask) {
     if (table->slots[at].key != key || there != value) continue;
-    slot_set(&table->slots[at], removed);
+    table_vacate(table, at);
     return true;
   }
   return false;

@@ -76,6 +76,7 @@ void attempt_end(struct state *state, uint32_t number) {
   else instance->first = node->next;
   if (node->next != 0) attempt_of(state, node->next)->prev = node->prev;
   instance->held--;
+  receipt_recall_start(state, number, node);
   state_instance_release(state, node->instance);
   pool_remove(&state->attempts, task->attempt);
   task->attempt = 0;

@@ -81,8 +81,15 @@ static_assert(sizeof(struct task_node) == 184, "a finished task takes this, and 
 /* A claim: what is kept of a task only while somebody holds it. */
 struct attempt_node {
   struct attempt attempt;
-  uint32_t instance;   /* holder */
-  uint32_t next, prev; /* tasks among those of its holder */
+  uint64_t started_identity, started_seq; /* receipt of its start; seq 0: none */
+  uint32_t instance;                      /* holder */
+  uint32_t next, prev;                    /* tasks among those of its holder */
+};
+
+/* A receipt to which its task's history leads too. */
+struct recent_receipt {
+  uint64_t identity, seq;
+  uint32_t task; /* 0: none */
 };
 
 struct bucket_node {
@@ -115,9 +122,12 @@ struct state {
   struct index object_ids;
   struct pool tasks; /* struct task_node */
   struct index task_ids;
-  struct pool attempts;  /* struct attempt_node */
-  struct index receipts; /* first 8 bytes of the identity -> seq, of those behind receipts_floor */
-  struct pool buckets;   /* struct bucket_node */
+  struct pool attempts;                              /* struct attempt_node */
+  struct index receipts;                             /* first 8 bytes of the identity -> seq, of those behind receipts_floor */
+  struct recent_receipt recent[recent_receipts_max]; /* of tasks, the newest ones, in a ring */
+  uint32_t recent_at;                                /* where the next one goes */
+  bool keeps_receipts;                               /* of ended tasks, too */
+  struct pool buckets;                               /* struct bucket_node */
   struct index bucket_keys;
   struct pool keys; /* struct key_slot */
   struct index key_ids;
@@ -259,6 +269,12 @@ bool state_object_equal(const struct state *state, const struct state *other, co
 /* receipts.c */
 uint64_t identity_key(const struct id *identity); /* what stands for it in memory */
 void receipt_add(struct state *state, const struct id *identity, uint64_t seq);
+/* A receipt of a task: of one that has ended, its history is asked instead, so that memory holds none. */
+void receipt_add_of_task(struct state *state, uint32_t task, const struct id *identity, uint64_t seq);
+/* The start of the task's attempt, which ends: as if its receipt had just been added. */
+void receipt_recall_start(struct state *state, uint32_t task, const struct attempt_node *attempt);
+/* The task has ended: its newest receipts leave memory. */
+void receipts_leave(struct state *state, uint32_t task);
 /* It leaves memory, if it is there. */
 void receipt_drop(struct state *state, uint64_t identity, uint64_t seq);
 

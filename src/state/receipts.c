@@ -15,6 +15,33 @@ void receipt_add(struct state *state, const struct id *identity, uint64_t seq) {
   if (!id_is_zero(identity)) index_add(&state->receipts, identity_key(identity), seq);
 }
 
+void state_keep_receipts(struct state *state) { state->keeps_receipts = true; }
+
+static void note(struct state *state, uint32_t task, uint64_t identity, uint64_t seq) {
+  state->recent[state->recent_at++ % recent_receipts_max] = (struct recent_receipt){identity, seq, task};
+}
+
+void receipt_add_of_task(struct state *state, uint32_t task, const struct id *identity, uint64_t seq) {
+  if (id_is_zero(identity)) return;
+  receipt_add(state, identity, seq);
+  note(state, task, identity_key(identity), seq);
+}
+
+void receipt_recall_start(struct state *state, uint32_t task, const struct attempt_node *attempt) {
+  if (attempt->started_seq != 0) note(state, task, attempt->started_identity, attempt->started_seq);
+}
+
+/* Those of earlier attempts, which are few, go when they are old (evict.c). */
+void receipts_leave(struct state *state, uint32_t task) {
+  if (state->keeps_receipts) return;
+  for (unsigned i = 0; i < recent_receipts_max; i++) {
+    struct recent_receipt *recent = &state->recent[i];
+    if (recent->task != task) continue;
+    receipt_drop(state, recent->identity, recent->seq);
+    recent->task = 0;
+  }
+}
+
 void receipt_drop(struct state *state, uint64_t identity, uint64_t seq) {
   struct index_cursor cursor;
   uint64_t at = index_find(&state->receipts, identity, &cursor);
@@ -75,7 +102,8 @@ static enum status find_in_memory(const struct looking *looking, struct event *r
 
 /* Along the task's history, which begins with what is oldest last. */
 static enum status find_by_task(const struct looking *looking, struct event *ret_event) {
-  uint64_t floor = looking->state->receipts_floor;
+  bool ended = task_state_is_terminal((enum task_state)looking->task->state);
+  uint64_t floor = ended ? UINT64_MAX : looking->state->receipts_floor; /* up to here, memory may hold none */
   struct event event;
   if (looking->task->accepted_seq > floor) return STATUS_END;
   for (uint64_t seq = looking->task->last_seq; seq != 0; seq = event.prev) {
@@ -106,6 +134,6 @@ enum status state_receipt(const struct state *state, const struct id *identity, 
                           struct history *history, struct record_source source, struct event *ret_event) {
   struct looking looking = {state, identity, task, history, source};
   enum status status = find_in_memory(&looking, ret_event);
-  if (status != STATUS_END || state->receipts_floor == 0) return status;
-  return task != NULL ? find_by_task(&looking, ret_event) : find_in_store(&looking, ret_event);
+  if (status == STATUS_END && task != NULL) return find_by_task(&looking, ret_event);
+  return status == STATUS_END && state->receipts_floor != 0 ? find_in_store(&looking, ret_event) : status;
 }

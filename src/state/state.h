@@ -31,6 +31,9 @@ bool state_fold(struct state *state, const struct event *event, const char **ret
 /* Asks the processor to fetch what folding this event will touch, where many follow one another: its places in the indexes some
  * way before its turn, and then, near it, the task that is found there. Changes nothing, and is never needed. */
 void state_glance(const struct state *state, const struct event *event, bool near);
+/* Receipts of ended tasks stay in memory, too, so that one that another task repeats is found: for whoever judges a log. Before
+ * the first event. */
+void state_keep_receipts(struct state *state);
 uint64_t state_last_seq(const struct state *state);
 
 /* ---- Looking up. Pointers live until the next fold. NULL: none. ---- */

@@ -21,6 +21,7 @@ struct owner {
 };
 
 static uint32_t *position(void *context, uint32_t number) { return &((struct owner *)context)->elements[number].position; }
+static uint32_t *element_position(void *context, uint32_t number) { return &((struct element *)context)[number].position; }
 static int tie(void *context, uint32_t a, uint32_t b) {
   const struct owner *owner = context;
   return owner->elements[a].rank < owner->elements[b].rank ? -1 : owner->elements[a].rank > owner->elements[b].rank;
@@ -175,8 +176,31 @@ static void churn_costs_no_pages(void **context) {
   pool_clear(&pool);
 }
 
+/* What a heap took for many it gives back when they leave, and stays sound while it does. */
+static void an_emptied_heap_gives_back(void **context) {
+  (void)context;
+  enum { many = 100000 };
+  struct heap heap = {0};
+  struct element *all = calloc(many + 1, sizeof *all);
+  struct heap_owner heap_owner = {element_position, NULL, all};
+  for (uint32_t n = 1; n <= many; n++) heap_put(&heap, &heap_owner, n, (int64_t)(n * UINT64_C(0x9E3779B97F4A7C15) >> 20));
+  uint32_t most = heap.capacity;
+  assert_true(most >= many);
+  for (uint32_t n = 1; n <= many; n++) {
+    heap_remove(&heap, &heap_owner, n);
+    if (n % 10000 == 0) assert_true(heap_is_sound(&heap, &heap_owner));
+    assert_true(heap.capacity <= 256 || heap.count >= heap.capacity / 16);
+  }
+  assert_true(heap.count == 0 && heap.capacity <= 256);
+  heap_put(&heap, &heap_owner, 1, 5);
+  assert_int_equal(heap_first(&heap).number, 1);
+  heap_clear(&heap);
+  free(all);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(an_emptied_heap_gives_back),
       cmocka_unit_test(random_against_the_model),
       cmocka_unit_test(without_a_tie_equal_keys_all_come_out),
       cmocka_unit_test(a_time_is_due_from_its_moment_on),

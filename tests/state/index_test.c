@@ -103,7 +103,7 @@ static void an_empty_index_finds_nothing(void **context) {
 /* At every size, so also in the middle of each growth: all is found, and a walk meets each entry once. */
 static void all_is_there_during_growth(void **context) {
   (void)context;
-  enum { many = 3000 };
+  enum { many = 13000 };
   struct index index;
   uint8_t *seen = malloc(many + 1);
   unsigned growing = 0;
