@@ -153,6 +153,8 @@ enum {
   engine_silence_us_min = 1000000, /* Orbit heard nobody for longer than this: leases are longer by as much */
   event_list_scratch_bytes = 1024, /* texts that deciding writes: before and after of one audit record */
   departures_max = 256,            /* threads that one tick answers */
+  company_tickets_min = 8,         /* a tick with so many does not wait for its commit: the next one begins meanwhile */
+  flight_us_max = 100000,          /* a disk that takes longer than this is waited for: nothing more is decided */
   dispatch_slow_again_us = 20000,  /* a worker that reads slowly is looked at again after this */
   disk_full_again_us = 1000000,    /* a disk that was full is looked at again after this */
   engine_wait_us_max = 1000000,    /* the engine's sleep, before it looks at the clock again */
@@ -180,6 +182,7 @@ enum {
   replay_ahead_batch_events = 64,           /* … handed over so many at a time */
   replay_glance_far_events = 24,            /* before its visit an event's places in memory are asked for … */
   replay_glance_near_events = 8,            /* … and then what is found there */
+  commits_in_flight_max = 32,               /* handed to the journal and not durable yet */
   log_reserve_chunk_bytes = 1024 * 1024,    /* zeroes written between two commits while there is room enough */
   log_zero_piece_bytes = 256 * 1024,        /* zeroes handed to one write */
 
@@ -223,6 +226,10 @@ static const uint64_t log_map_bytes_default = UINT64_C(256) << 30;
 static const uint64_t views_map_bytes_default = UINT64_C(64) << 30;
 static const uint64_t log_reserve_step_bytes = UINT64_C(64) << 20;
 static const uint64_t commit_bytes_max = UINT64_C(32) << 20; /* a tick stops taking tickets near this */
+/* Of commits that are not durable yet: the next tick waits while there is more. */
+static const uint64_t flight_bytes_max = UINT64_C(4) << 20;
+/* A commit of the engine that grew larger gives its memory back. */
+static const uint64_t flight_kept_bytes_max = UINT64_C(1) << 20;
 /* A tick never starts with less room in the log than this, unless the disk is full. */
 static const uint64_t tick_reserve_bytes = UINT64_C(32) << 20;
 /* What one command may add to a commit at the most: two documents, a reason, and what surrounds them. */
@@ -239,6 +246,7 @@ static_assert(document_bytes_max * 2 <= http_body_bytes_max, "payload and its en
 static_assert(document_bytes_max * 2 + reason_chars_max * 4 < event_body_bytes_max, "an event can hold what a body may hold");
 static_assert(engine_silence_us_min < lease_ms_min * 1000 / 3,
               "a silence that no lease is lengthened for is shorter than a third of any lease");
+static_assert(flight_us_max * 5 <= engine_silence_us_min, "assignments wait for a disk shorter than is made up for");
 static_assert(lease_ms_min <= lease_ms_default && lease_ms_default <= lease_ms_max, "default lease in range");
 static_assert(tick_tickets_max <= mailbox_tickets_max, "a tick never takes more than the mailbox holds");
 static_assert(session_join_bytes_max + worker_message_bytes_max < worker_frame_bytes_max,

@@ -36,6 +36,7 @@ struct engine *engine_new(struct journal *journal, struct state *state, const st
   engine->hot_window_us = options->hot_window_us;
   engine->retention_us = options->retention_us;
   engine->memory_max = options->memory_max;
+  if (options->commits_behind) flights_begin(engine);
   must(journal_reader_new(journal, &engine->reader) == STATUS_OK);
   must(mailbox_init(&engine->mailbox) == STATUS_OK);
   (void)snprintf(engine->version, sizeof engine->version, "%s", options->version);
@@ -55,6 +56,7 @@ struct engine *engine_new(struct journal *journal, struct state *state, const st
 
 void engine_free(struct engine *engine) {
   if (engine == NULL) return;
+  flights_end(engine);
   workers_clear(engine);
   commit_clear(&engine->commit);
   buffer_clear(&engine->scratch);
@@ -100,6 +102,7 @@ struct decide_env engine_env(struct engine *engine) {
 static enum status read_record(void *context, uint64_t seq, struct bytes *ret_record) {
   struct engine *engine = context;
   struct bytes staged = commit_record(&engine->commit, seq);
+  if (staged.data == NULL) staged = flights_record(engine, seq);
   if (staged.data != NULL) {
     *ret_record = staged;
     return STATUS_OK;
@@ -140,12 +143,11 @@ static void count_departures(struct engine *engine, const struct departure *depa
   }
 }
 
-static void depart_all(struct engine *engine) {
-  int64_t now = engine->departure_count != 0 ? clock_monotonic_us() : 0;
-  for (uint32_t i = 0; i < engine->departure_count; i++) count_departures(engine, &engine->departures[i], now);
-  for (uint32_t i = 0; i < engine->departure_count; i++)
-    outbox_put(engine->departures[i].home, engine->departures[i].oldest, engine->departures[i].newest);
-  engine->departure_count = 0;
+void engine_depart_all(struct engine *engine, struct departure *departures, uint32_t *count) {
+  int64_t now = *count != 0 ? clock_monotonic_us() : 0;
+  for (uint32_t i = 0; i < *count; i++) count_departures(engine, &departures[i], now);
+  for (uint32_t i = 0; i < *count; i++) outbox_put(departures[i].home, departures[i].oldest, departures[i].newest);
+  *count = 0;
 }
 
 static void publish_credential(void *context, const struct credential *credential) {
@@ -161,13 +163,22 @@ static void publish_directory(struct engine *engine) {
 
 /* ---- the tick ---- */
 
+/* Room is needed for what is on its way too: when there is none, that must have landed before the disk counts as full. */
+static enum status hold_room(struct engine *engine, struct fault *fault) {
+  enum status status = journal_reserve(engine->journal, tick_reserve_bytes);
+  if (status != STATUS_NO_SPACE || engine->flights.count == 0) return status;
+  status = flights_land(engine, 0, fault);
+  return status == STATUS_OK ? journal_reserve(engine->journal, tick_reserve_bytes) : status;
+}
+
 static enum status tick_begin(struct engine *engine, int64_t now_us, struct fault *fault) {
   engine->now_us = now_us;
   engine->reader_fresh = false;
   engine->list.count = 0;
   engine->dispatch_again_us = INT64_MAX;
+  engine->handled = 0;
   commit_reset(&engine->commit, engine->journal, now_us);
-  enum status status = journal_reserve(engine->journal, tick_reserve_bytes);
+  enum status status = hold_room(engine, fault);
   engine->disk_full = status == STATUS_NO_SPACE;
   engine->starved = false;
   if (status == STATUS_OK || engine->disk_full) return STATUS_OK;
@@ -195,27 +206,52 @@ static void take_tickets(struct engine *engine) {
 }
 
 static void handle_tickets(struct engine *engine) {
-  uint32_t handled = 0;
   if (engine->waiting == NULL) take_tickets(engine);
-  while (engine->waiting != NULL && handled < tick_tickets_max && engine->commit.records.size < commit_bytes_max / 2) {
+  while (engine->waiting != NULL && engine->handled < tick_tickets_max && engine->commit.records.size < commit_bytes_max / 2) {
     struct ticket *ticket = (struct ticket *)engine->waiting; /* mail is its first member */
     engine->waiting = ticket->mail.next;
     ticket->mail.kind = MAIL_TICKET;
     engine_depart(engine, ticket->home, &ticket->mail);
     command_handle(engine, ticket);
-    handled++;
+    engine->handled++;
   }
-  mailbox_done(&engine->mailbox, handled);
+  mailbox_done(&engine->mailbox, engine->handled);
 }
 
+/* Written at once, behind what is on its way. */
 static enum status tick_commit(struct engine *engine, struct fault *fault) {
-  if (engine->commit.count == 0) return STATUS_OK;
+  enum status status = flights_land(engine, 0, fault);
+  if (status != STATUS_OK || engine->commit.count == 0) return status;
   int64_t before = clock_monotonic_us();
-  enum status status = journal_commit(engine->journal, &engine->commit, fault);
+  status = journal_commit(engine->journal, &engine->commit, fault);
   if (status != STATUS_OK) return status;
   watches_tell(&engine->watches, journal_last_seq(engine->journal));
   engine->counters.commits++;
   latency_add(&engine->counters.commit, clock_monotonic_us() - before);
+  return STATUS_OK;
+}
+
+/* Whether the tick waits for its commit. A lonely one does: another thread would have to be woken for it. So does one that
+ * changes who is let in, because the directory shows what is durable and nothing else; and one that lives on the reserve, whose
+ * room is counted commit by commit. */
+static bool waits_for_commit(const struct engine *engine) {
+  if (engine->flights.places == NULL || engine->disk_full || engine->directory_stale) return true;
+  return engine->flights.count == 0 && engine->handled < company_tickets_min;
+}
+
+static enum status tick_end(struct engine *engine, struct fault *fault) {
+  enum status status = STATUS_OK;
+  engine->counters.ticks++;
+  if (engine->commit.count == 0 && engine->flights.count != 0) {
+    flights_join(engine);
+  } else if (engine->commit.count != 0 && !waits_for_commit(engine)) {
+    flights_take_off(engine);
+  } else {
+    status = tick_commit(engine, fault);
+    if (status != STATUS_OK) return status; /* nothing has been answered, and nothing will be */
+    if (engine->directory_stale) publish_directory(engine);
+    engine_depart_all(engine, engine->departures, &engine->departure_count);
+  }
   return STATUS_OK;
 }
 
@@ -230,7 +266,8 @@ static bool make_room(struct engine *engine) {
 }
 
 enum status engine_tick(struct engine *engine, int64_t now_us, int64_t *ret_next_us, bool *ret_busy, struct fault *fault) {
-  enum status status = tick_begin(engine, now_us, fault);
+  enum status status = flights_wait(engine, fault);
+  if (status == STATUS_OK) status = tick_begin(engine, now_us, fault);
   if (status != STATUS_OK) return status;
   expire_due(engine);
   triggers_fire(engine);
@@ -240,11 +277,7 @@ enum status engine_tick(struct engine *engine, int64_t now_us, int64_t *ret_next
   state_close_cold(engine->state);
   if (engine->reader_fresh) journal_reader_release(engine->reader);
   engine->reader_fresh = false;
-  status = tick_commit(engine, fault);
-  if (status != STATUS_OK) return status; /* nothing has been answered, and nothing will be */
-  if (engine->directory_stale) publish_directory(engine);
-  engine->counters.ticks++;
-  depart_all(engine);
+  if ((status = tick_end(engine, fault)) != STATUS_OK) return status;
   bool crowded = make_room(engine);
   int64_t timer = time_earlier(state_timer_next(engine->state), triggers_next(engine));
   *ret_next_us = timer < engine->dispatch_again_us ? timer : engine->dispatch_again_us;
@@ -274,7 +307,8 @@ enum status engine_start(struct engine *engine, int64_t now_us, struct fault *fa
 }
 
 enum status engine_finish(struct engine *engine, int64_t now_us, const char *reason, struct fault *fault) {
-  enum status status = tick_begin(engine, now_us, fault);
+  enum status status = flights_land(engine, 0, fault);
+  if (status == STATUS_OK) status = tick_begin(engine, now_us, fault);
   if (status != STATUS_OK) return status;
   struct decide_env env = engine_env(engine);
   struct event *event =

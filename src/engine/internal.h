@@ -60,6 +60,21 @@ struct departure {
   struct mail *oldest, *newest;
 };
 
+/* A tick whose commit is on its way to the disk, with all that waits for it. */
+struct flight {
+  struct commit commit;
+  int64_t handed_us; /* monotonic */
+  struct departure departures[departures_max];
+  uint32_t departure_count;
+};
+
+/* A ring: they land in the order in which they were made. */
+struct flights {
+  struct flight *places; /* owned; commits_in_flight_max of them; NULL: every commit is waited for */
+  uint32_t first, count;
+  uint64_t bytes;
+};
+
 struct engine {
   struct journal *journal;
   struct journal_reader *reader;
@@ -81,6 +96,9 @@ struct engine {
   struct departure departures[departures_max];
   uint32_t departure_count;
 
+  struct flights flights;
+  int64_t made_up_us; /* until then leases were made longer for what was not heard */
+
   /* the tick */
   struct commit commit;
   int64_t now_us;
@@ -88,6 +106,7 @@ struct engine {
   bool disk_full; /* no new work; what goes on lives on the reserve */
   bool starved;   /* and the reserve is used up: something had to wait */
   bool directory_stale;
+  uint32_t handled; /* tickets */
   struct event_list list;
   struct buffer scratch; /* texts read from the log that must outlive the next staged event */
 
@@ -122,6 +141,29 @@ struct record_source engine_source(struct engine *engine);
 struct decide_env engine_env(struct engine *engine);
 /* The mail leaves when the tick's commit is durable. */
 void engine_depart(struct engine *engine, struct outbox *home, struct mail *mail);
+
+/* Sends off everything that waits for the tick's commit, which is durable. */
+void engine_depart_all(struct engine *engine, struct departure *departures, uint32_t *count);
+
+/* flights.c: commits on their way. */
+void flights_begin(struct engine *engine);
+/* What is on its way lands or is lost; nobody is answered. */
+void flights_end(struct engine *engine);
+/* Lets land what is durable, the oldest first, and waits until at most `left` are on their way. Anything but OK: a write failed,
+ * and nothing of it or behind it has left or will. */
+enum status flights_land(struct engine *engine, uint32_t left, struct fault *fault);
+/* Waits until one more commit may be on its way. */
+enum status flights_wait(struct engine *engine, struct fault *fault);
+/* The tick's commit begins its way, and what waits for it goes along. */
+void flights_take_off(struct engine *engine);
+/* What the tick made beside a commit waits until all that it has seen is durable. */
+void flights_join(struct engine *engine);
+/* A commit is on its way for longer than flight_us_max. */
+bool flights_hang(const struct engine *engine);
+/* The time of the oldest tick on its way. */
+int64_t flights_since_us(const struct engine *engine);
+/* The record, if its commit is on its way; data NULL: not here. */
+struct bytes flights_record(const struct engine *engine, uint64_t seq);
 
 /* retention.c: moves retention on, when ended tasks are old enough; looks now and then. */
 void retention_move(struct engine *engine);

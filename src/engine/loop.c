@@ -26,23 +26,50 @@ static int64_t wait_for(int64_t next_us, int64_t now_us) {
 
 /* A disk that took long, a machine that was asleep: what workers said meanwhile has not been heard yet, and would come too late
  * for leases that ran out unheard. */
-static void make_up_for(struct engine *engine, int64_t silence_us) {
-  if (silence_us > engine_silence_us_min) state_lengthen_leases(engine->state, silence_us);
+static void make_up_for(struct engine *engine, int64_t from_us, int64_t until_us) {
+  if (until_us - from_us <= engine_silence_us_min) return;
+  state_lengthen_leases(engine->state, until_us - from_us);
+  engine->made_up_us = until_us;
 }
 
-enum status engine_run(struct engine *engine, struct fault *fault) {
+/* A disk that hangs is waited for. Assignments that are on their way come late by all the time since their tick, and their
+ * workers can say nothing before: nobody counts as heard since then. No stretch of time is made up for twice. */
+static enum status wait_out(struct engine *engine, int64_t *listened_us, struct fault *fault) {
+  if (!flights_hang(engine)) return engine_land(engine, false, fault);
+  int64_t since_us = flights_since_us(engine);
+  if (since_us < engine->made_up_us) since_us = engine->made_up_us;
+  if (since_us < *listened_us) *listened_us = since_us;
+  return engine_land(engine, true, fault);
+}
+
+/* While a commit is on its way its end wakes the engine; till then it is not rung for every single ticket. */
+static void doze(struct engine *engine, int64_t wait_us) {
+  bool flying = engine->flights.count != 0;
+  if (flying && wait_us > flight_us_max) wait_us = flight_us_max;
+  mailbox_wait(&engine->mailbox, flying ? company_tickets_min : 1, wait_us);
+}
+
+static enum status run_until_stopped(struct engine *engine, struct fault *fault) {
   int64_t listened_us = engine_now_us(engine); /* until then nobody was unheard for longer than it takes to wake up */
   while (!atomic_load(&engine->stopping)) {
-    int64_t next_us, now_us = engine_now_us(engine);
+    int64_t next_us;
     bool busy;
-    make_up_for(engine, now_us - listened_us);
-    enum status status = engine_tick(engine, now_us, &next_us, &busy, fault);
+    enum status status = wait_out(engine, &listened_us, fault);
+    if (status != STATUS_OK) return status;
+    int64_t now_us = engine_now_us(engine);
+    make_up_for(engine, listened_us, now_us);
+    status = engine_tick(engine, now_us, &next_us, &busy, fault);
     if (status != STATUS_OK) return status;
     atomic_fetch_add_explicit(&engine->ticks, 1, memory_order_relaxed);
     int64_t ended_us = engine_now_us(engine), wait_us = busy ? 0 : wait_for(next_us, ended_us);
-    make_up_for(engine, ended_us - now_us);
+    make_up_for(engine, now_us, ended_us);
     listened_us = ended_us + wait_us;
-    if (wait_us > 0) mailbox_wait(&engine->mailbox, wait_us);
+    if (wait_us > 0) doze(engine, wait_us);
   }
   return STATUS_OK;
+}
+
+enum status engine_run(struct engine *engine, struct fault *fault) {
+  enum status status = run_until_stopped(engine, fault);
+  return status == STATUS_OK ? engine_land(engine, true, fault) : status;
 }

@@ -12,7 +12,7 @@
 enum status mailbox_init(struct mailbox *mailbox) {
   atomic_init(&mailbox->head, NULL);
   atomic_init(&mailbox->count, 0);
-  atomic_init(&mailbox->asleep, false);
+  atomic_init(&mailbox->wanted, 0);
   mailbox->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   return mailbox->event_fd >= 0 ? STATUS_OK : STATUS_IO_ERROR;
 }
@@ -27,15 +27,18 @@ void mailbox_wake(struct mailbox *mailbox) {
   while (write(mailbox->event_fd, &one, sizeof one) < 0 && errno == EINTR) continue;
 }
 
+/* One ring is enough, whoever comes behind. */
 bool mailbox_put(struct mailbox *mailbox, struct ticket *ticket, bool force) {
-  if (atomic_fetch_add(&mailbox->count, 1) >= mailbox_tickets_max && !force) {
+  uint32_t before = atomic_fetch_add(&mailbox->count, 1);
+  if (before >= mailbox_tickets_max && !force) {
     atomic_fetch_sub(&mailbox->count, 1);
     return false;
   }
   struct mail *head = atomic_load(&mailbox->head);
   do ticket->mail.next = head;
   while (!atomic_compare_exchange_weak(&mailbox->head, &head, &ticket->mail));
-  if (atomic_load(&mailbox->asleep)) mailbox_wake(mailbox);
+  uint32_t wanted = atomic_load(&mailbox->wanted);
+  if (wanted != 0 && before + 1 >= wanted && atomic_exchange(&mailbox->wanted, 0) != 0) mailbox_wake(mailbox);
   return true;
 }
 
@@ -52,12 +55,14 @@ struct mail *mailbox_take(struct mailbox *mailbox) {
 
 void mailbox_done(struct mailbox *mailbox, uint32_t count) { atomic_fetch_sub(&mailbox->count, count); }
 
-void mailbox_wait(struct mailbox *mailbox, int64_t timeout_us) {
+/* Whoever puts the last one that is wanted is seen here, or sees what is wanted. */
+void mailbox_wait(struct mailbox *mailbox, uint32_t wanted, int64_t timeout_us) {
   struct timespec timeout = {timeout_us / 1000000, timeout_us % 1000000 * 1000};
   struct pollfd wait = {mailbox->event_fd, POLLIN, 0};
   uint64_t count;
-  atomic_store(&mailbox->asleep, true);
-  if (atomic_load(&mailbox->head) == NULL) (void)ppoll(&wait, 1, timeout_us >= 0 ? &timeout : NULL, NULL);
-  atomic_store(&mailbox->asleep, false);
+  atomic_store(&mailbox->wanted, wanted);
+  bool enough = wanted == 1 ? atomic_load(&mailbox->head) != NULL : atomic_load(&mailbox->count) >= wanted;
+  if (!enough) (void)ppoll(&wait, 1, timeout_us >= 0 ? &timeout : NULL, NULL);
+  atomic_store(&mailbox->wanted, 0);
   while (read(mailbox->event_fd, &count, sizeof count) < 0 && errno == EINTR) continue;
 }

@@ -11,7 +11,7 @@
 struct mailbox {
   _Atomic(struct mail *) head; /* newest first */
   _Atomic uint32_t count;      /* tickets that the engine has not taken up yet */
-  _Atomic bool asleep;         /* the engine waits on event_fd */
+  _Atomic uint32_t wanted;     /* the engine waits on event_fd for so many tickets; 0: it does not, or is being woken */
   int event_fd;
 };
 
@@ -22,8 +22,9 @@ bool mailbox_put(struct mailbox *mailbox, struct ticket *ticket, bool force);
 /* Takes everything, oldest first. The engine. Each ticket counts until mailbox_done. */
 struct mail *mailbox_take(struct mailbox *mailbox);
 void mailbox_done(struct mailbox *mailbox, uint32_t count);
-/* Waits until something is put, mailbox_wake is called, or timeout_us has passed (-1: no limit). */
-void mailbox_wait(struct mailbox *mailbox, int64_t timeout_us);
+/* Waits until `wanted` tickets (at least 1) are there, mailbox_wake is called, or timeout_us has passed (-1: no limit). Nothing
+ * that was taken before may be left to be done. */
+void mailbox_wait(struct mailbox *mailbox, uint32_t wanted, int64_t timeout_us);
 void mailbox_wake(struct mailbox *mailbox); /* any thread, async-signal-safe */
 
 #endif

@@ -41,11 +41,16 @@ struct journal {
   bool read_only;
   bool was_clean; /* as found */
   bool marked;    /* the mark stands in the log now */
-  bool poisoned;  /* a write or sync failed: nothing is written any more */
+  _Atomic bool poisoned; /* a write or sync failed: nothing is written any more */
   struct genesis genesis;
   uint64_t page_bytes, map_bytes, reserve_bytes;
+  /* Of the last durable event. */
   uint64_t last_chain;
   int64_t last_time_us;
+  /* Of the last event that was written or handed over; the caller's thread has them. */
+  uint64_t handed_seq, handed_chain, handed_bytes; /* bytes: since open */
+  int64_t handed_time_us;
+  struct writer *writer; /* NULL: everything is written on the caller's thread */
   uint8_t *zeroes; /* log_zero_piece_bytes of them, from the first journal_reserve on */
   /* Written by the one writing thread, read by any. */
   _Atomic uint64_t last_seq;
@@ -68,6 +73,13 @@ void journal_measure(struct journal *journal);
 static inline size_t commit_record_start(const struct commit *commit, uint32_t i) { return i != 0 ? commit->ends[i - 1] : 0; }
 /* Sets flags, offsets and chains. Returns the chain of the last record. */
 uint64_t commit_seal(struct commit *commit, uint64_t chain);
+
+/* write.c. Writes sealed commits that follow from each other in one transaction, with one sync, and counts them; chain is that of
+ * the last record. Poisons on failure. One thread at a time. */
+enum status commits_write(struct journal *journal, struct commit *const *commits, unsigned count, uint64_t chain,
+                          struct fault *fault);
+/* writer.c. Writes what was handed over, and ends the threads. */
+void writer_stop(struct journal *journal);
 
 /* genesis.c */
 uint64_t genesis_chain(const struct genesis *genesis);

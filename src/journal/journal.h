@@ -30,7 +30,7 @@ struct journal_options {
  * inside liblmdb: callers that start a server install a handler (journal_progress_seq tells how far reading was sound). */
 enum status journal_open(const char *data_directory, const struct journal_options *options, struct journal **ret_journal,
                          struct fault *fault);
-/* Releases the lock and all memory. clean: writes the clean-shutdown mark first (after node.stopped was committed). */
+/* Writes what was handed over, releases the lock and all memory. clean: writes the clean-shutdown mark first (after node.stopped was committed). */
 void journal_close(struct journal *journal, bool clean);
 
 const struct secret *journal_secret(const struct journal *journal);
@@ -52,7 +52,7 @@ struct commit {
 };
 void commit_init(struct commit *commit);
 void commit_clear(struct commit *commit);
-/* Empties it for the commit that follows the journal's last staged one. */
+/* Empties it for the commit that follows the last one that was written or handed over. */
 void commit_reset(struct commit *commit, const struct journal *journal, int64_t time_us);
 /* Numbers the event (seq, offset, time; prev is the caller's), encodes and appends it; *event has its seq then.
  * NO_MEMORY: no memory, or more than commit_bytes_max together; what was added before stays good. */
@@ -62,8 +62,26 @@ struct bytes commit_record(const struct commit *commit, uint64_t seq);
 
 /* Seals the chain, writes all records in one transaction, syncs once. After OK everything in it is durable. After any other
  * status memory may be ahead of the log: the caller must stop the process and acknowledge nothing. An empty commit is OK and
- * does nothing. NO_SPACE, IO_ERROR, CORRUPT. */
+ * does nothing. Nothing may be on its way behind it (journal_hand_over). NO_SPACE, IO_ERROR, CORRUPT. */
 enum status journal_commit(struct journal *journal, struct commit *commit, struct fault *fault);
+
+/* ---- Writing on a thread of the journal's own: the next commit is made while the one before is on its way ---- */
+
+/* Starts the thread that writes what is handed over. told is called on it when more has become durable or a write failed: it
+ * must be quick and must not call the journal. Where no thread can be had, everything is written as it is handed over, and told
+ * is called then. The writing thread. */
+void journal_write_behind(struct journal *journal, void (*told)(void *context), void *context);
+/* Waits until what was handed over is durable or has failed, and tells nobody from then on. */
+void journal_quiet(struct journal *journal);
+/* Seals the commit, which is not empty, and hands it over, to become durable behind all that were handed over before; what
+ * waits together is written together, in one transaction with one sync: all of it or nothing. It must neither change nor move
+ * until it is settled. At most commits_in_flight_max may be on their way, with room for all of them in journal_reserve. Without
+ * journal_write_behind it is written before the call returns. */
+void journal_hand_over(struct journal *journal, struct commit *commit);
+/* Waits until the event of this seq, which was handed over, is durable; 0: does not wait. OK: *ret_seq is the last durable
+ * event, and commits up to there are settled, the oldest first. Any other status is that of the write that failed, as
+ * journal_commit gives it: nothing that was handed over is touched any more, and nothing of it may be acknowledged. */
+enum status journal_settled(struct journal *journal, uint64_t seq, uint64_t *ret_seq, struct fault *fault);
 uint64_t journal_last_seq(const struct journal *journal);    /* of the last durable event; 0: empty */
 uint64_t journal_first_chain(const struct journal *journal); /* the chain before seq 1, from genesis */
 uint64_t journal_last_chain(const struct journal *journal);  /* empty: the chain that genesis starts, a mark of this very log */
@@ -78,8 +96,8 @@ enum status journal_reserve(struct journal *journal, uint64_t bytes);
 /* Whether bytes of records fit into the room that is held already: for what goes into the reserve after NO_SPACE. No I/O. */
 bool journal_fits(const struct journal *journal, uint64_t bytes);
 struct journal_stats {
-  uint64_t commits, syncs, events, bytes; /* since open; bytes of records; syncs: those of commits (LMDB writes its meta page
-                                             through on top) and of the room ahead */
+  uint64_t commits, syncs, events, bytes; /* since open; bytes of records; syncs: one for the commits that were written
+                                             together (LMDB writes its meta page through on top), and those of the room ahead */
   uint64_t file_bytes, used_bytes, reserved_bytes;
 };
 void journal_stats(const struct journal *journal, struct journal_stats *ret_stats);

@@ -273,6 +273,9 @@ enum status journal_open(const char *data_directory, const struct journal_option
   journal->map_bytes = info.me_mapsize;
   journal->file_bytes = fstat(file, &found) == 0 ? (uint64_t)found.st_size : 0;
   journal_measure(journal);
+  journal->handed_seq = journal->last_seq;
+  journal->handed_chain = journal->last_chain;
+  journal->handed_time_us = journal->last_time_us;
   *ret_journal = journal;
   return STATUS_OK;
 }
@@ -289,6 +292,7 @@ static void mark_write(struct journal *journal) {
 
 void journal_close(struct journal *journal, bool clean) {
   if (journal == NULL) return;
+  writer_stop(journal);
   if (clean && !journal->read_only && !journal->poisoned && !(journal->marked && journal->was_clean)) mark_write(journal);
   journal_free(journal);
 }

@@ -15,44 +15,65 @@ static int records_put(const struct journal *journal, MDB_txn *txn, const struct
   return 0;
 }
 
-/* The one place where events reach the disk. An LMDB code; unless it is 0, only a restart tells whether the log has the commit:
- * all of it or nothing. */
-static int transaction_write(const struct journal *journal, const struct commit *commit) {
+/* The one place where events reach the disk. An LMDB code; unless it is 0, only a restart tells whether the log has the commits:
+ * all of them or none. */
+static int transaction_write(const struct journal *journal, struct commit *const *commits, unsigned count) {
   MDB_txn *txn = NULL;
   MDB_val mark = meta_key("clean");
   int code = mdb_txn_begin(journal->env, NULL, 0, &txn);
   if (code != 0) return code;
   if (journal->marked) code = mdb_del(txn, journal->meta, &mark, NULL);
-  if (code == 0) code = records_put(journal, txn, commit);
+  for (unsigned i = 0; i < count && code == 0; i++) code = records_put(journal, txn, commits[i]);
   if (code == 0) return mdb_txn_commit(txn);
   mdb_txn_abort(txn);
   return code;
 }
 
-enum status journal_commit(struct journal *journal, struct commit *commit, struct fault *fault) {
-  must(!journal->read_only);
-  if (journal->poisoned)
-    return fault_set(fault, STATUS_IO_ERROR, NULL,
-                     "%.160s: an earlier write failed, nothing is written any more: start again from the log",
-                     journal->log_path);
-  if (commit->count == 0) return STATUS_OK;
-  must(commit->first_seq == journal->last_seq + 1);
-  must(commit->time_us >= journal->last_time_us);
-  uint64_t chain = commit_seal(commit, journal->last_chain);
-  int code = transaction_write(journal, commit);
+static enum status refuse_poisoned(const struct journal *journal, struct fault *fault) {
+  return fault_set(fault, STATUS_IO_ERROR, NULL,
+                   "%.160s: an earlier write failed, nothing is written any more: start again from the log", journal->log_path);
+}
+
+enum status commits_write(struct journal *journal, struct commit *const *commits, unsigned count, uint64_t chain,
+                          struct fault *fault) {
+  if (journal->poisoned) return refuse_poisoned(journal, fault);
+  must(count != 0 && commits[0]->first_seq == journal->last_seq + 1);
+  int code = transaction_write(journal, commits, count);
   if (code != 0) {
     journal->poisoned = true;
     return journal_fault(fault, code, journal->log_path, "cannot write a commit");
   }
+  uint64_t events = 0, bytes = 0;
+  for (unsigned i = 0; i < count; i++) {
+    events += commits[i]->count;
+    bytes += commits[i]->records.size;
+  }
   journal->marked = false;
   journal->last_chain = chain;
-  journal->last_time_us = commit->time_us;
-  journal->last_seq += commit->count;
-  journal->commits++;
+  journal->last_time_us = commits[count - 1]->time_us;
+  journal_measure(journal); /* before the bytes are taken from those on their way: room is never counted twice as free */
+  journal->commits += count;
   journal->syncs++;
-  journal->committed_events += commit->count;
-  journal->committed_bytes += commit->records.size;
-  journal_measure(journal);
+  journal->committed_events += events;
+  journal->committed_bytes += bytes;
+  journal->last_seq += events;
+  return STATUS_OK;
+}
+
+enum status journal_commit(struct journal *journal, struct commit *commit, struct fault *fault) {
+  must(!journal->read_only);
+  if (journal->poisoned) return refuse_poisoned(journal, fault);
+  if (commit->count == 0) return STATUS_OK;
+  must(journal->handed_seq == journal->last_seq);
+  must(commit->first_seq == journal->last_seq + 1);
+  must(commit->time_us >= journal->last_time_us);
+  uint64_t chain = commit_seal(commit, journal->last_chain);
+  enum status status = commits_write(journal, &commit, 1, chain, fault);
+  if (status != STATUS_OK) return status;
+  journal->handed_seq = journal->last_seq;
+  journal->handed_chain = chain;
+  journal->handed_time_us = commit->time_us;
+  journal->handed_bytes += commit->records.size;
   return STATUS_OK;
 }
 

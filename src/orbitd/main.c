@@ -143,7 +143,8 @@ static enum status start(struct server *server, struct fault *fault) {
   struct engine_options engine_options = {.version = ORBIT_VERSION,
                                           .hot_window_us = (int64_t)server->config.hot_window * 1000000,
                                           .retention_us = (int64_t)server->config.retention * 1000000,
-                                          .memory_max = server->config.memory_max};
+                                          .memory_max = server->config.memory_max,
+                                          .commits_behind = true};
   struct state *state;
   enum status status = open_sockets(server, fault);
   if (status == STATUS_OK) status = journal_open(server->config.data, &options, &edge->journal, fault);
