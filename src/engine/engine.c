@@ -36,7 +36,8 @@ struct engine *engine_new(struct journal *journal, struct state *state, const st
   engine->hot_window_us = options->hot_window_us;
   engine->retention_us = options->retention_us;
   engine->memory_max = options->memory_max;
-  if (options->commits_behind) flights_begin(engine);
+  engine->company_min = options->company_min;
+  if (engine->company_min != 0) flights_begin(engine);
   must(journal_reader_new(journal, &engine->reader) == STATUS_OK);
   must(mailbox_init(&engine->mailbox) == STATUS_OK);
   (void)snprintf(engine->version, sizeof engine->version, "%s", options->version);
@@ -236,7 +237,7 @@ static enum status tick_commit(struct engine *engine, struct fault *fault) {
  * room is counted commit by commit. */
 static bool waits_for_commit(const struct engine *engine) {
   if (engine->flights.places == NULL || engine->disk_full || engine->directory_stale) return true;
-  return engine->flights.count == 0 && engine->handled < company_tickets_min;
+  return engine->flights.count == 0 && engine->handled < engine->company_min;
 }
 
 static enum status tick_end(struct engine *engine, struct fault *fault) {

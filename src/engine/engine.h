@@ -20,7 +20,7 @@ struct engine_options {
   int64_t hot_window_us; /* how long ended tasks stay in memory, once the state has a store for them (state_set_cold) */
   int64_t retention_us;  /* how long ended tasks are answered; 0: for ever */
   uint64_t memory_max;   /* tasks and receipts get seven eighths before ended ones leave sooner; bytes, 0: no bound */
-  bool commits_behind;   /* a tick does not wait for the commit of the one before: see engine_tick */
+  uint32_t company_min;  /* a tick with so many tickets does not wait for its commit: see engine_tick; 0: every one does */
   const char *zoneinfo;  /* directory of time zones; NULL: the system's */
 };
 
@@ -36,7 +36,7 @@ enum status engine_finish(struct engine *engine, int64_t now_us, const char *rea
 /* One tick at this time. OK: *ret_next_us is when the next timer comes (INT64_MAX: none) and *ret_busy tells that more work
  * waits right now. Any other status: a commit failed, nothing of it or behind it was answered, the process must stop.
  *
- * With commits_behind a tick that had company leaves its commit to the journal, and what it has to say waits until the commit is
+ * With company_min a tick that had company leaves its commit to the journal, and what it has to say waits until the commit is
  * durable; so does what a later tick says that has seen it. A later tick, engine_land or engine_finish sends it off. */
 enum status engine_tick(struct engine *engine, int64_t now_us, int64_t *ret_next_us, bool *ret_busy, struct fault *fault);
 

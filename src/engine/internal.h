@@ -96,6 +96,7 @@ struct engine {
   struct departure departures[departures_max];
   uint32_t departure_count;
 
+  uint32_t company_min;
   struct flights flights;
   int64_t made_up_us; /* until then leases were made longer for what was not heard */
 

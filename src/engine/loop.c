@@ -46,7 +46,7 @@ static enum status wait_out(struct engine *engine, int64_t *listened_us, struct 
 static void doze(struct engine *engine, int64_t wait_us) {
   bool flying = engine->flights.count != 0;
   if (flying && wait_us > flight_us_max) wait_us = flight_us_max;
-  mailbox_wait(&engine->mailbox, flying ? company_tickets_min : 1, wait_us);
+  mailbox_wait(&engine->mailbox, flying ? engine->company_min : 1, wait_us);
 }
 
 static enum status run_until_stopped(struct engine *engine, struct fault *fault) {

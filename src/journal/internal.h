@@ -51,6 +51,8 @@ struct journal {
   uint64_t handed_seq, handed_chain, handed_bytes; /* bytes: since open */
   int64_t handed_time_us;
   struct writer *writer; /* NULL: everything is written on the caller's thread */
+  struct room *room;     /* NULL: so is the room ahead */
+  int room_file;   /* data.mdb once more, for the room ahead: what fails there is told to LMDB's own sync, too; -1: none yet */
   uint8_t *zeroes; /* log_zero_piece_bytes of them, from the first journal_reserve on */
   /* Written by the one writing thread, read by any. */
   _Atomic uint64_t last_seq;
@@ -80,6 +82,10 @@ enum status commits_write(struct journal *journal, struct commit *const *commits
                           struct fault *fault);
 /* writer.c. Writes what was handed over, and ends the threads. */
 void writer_stop(struct journal *journal);
+
+/* reserve.c. From room_begin on the file is lengthened on a thread of its own while there is room enough. */
+void room_begin(struct journal *journal);
+void room_stop(struct journal *journal);
 
 /* genesis.c */
 uint64_t genesis_chain(const struct genesis *genesis);

@@ -234,6 +234,7 @@ static void journal_free(struct journal *journal) {
   if (journal->env != NULL) mdb_env_close(journal->env);
   lock_release(journal);
   guard_close(&journal->directory);
+  guard_close(&journal->room_file);
   sodium_memzero(&journal->genesis, sizeof journal->genesis);
   free(journal->zeroes);
   free(journal->data_path);
@@ -246,7 +247,7 @@ enum status journal_open(const char *data_directory, const struct journal_option
   must(!(options->read_only && options->create));
   if (sodium_init() < 0) return fault_set(fault, STATUS_IO_ERROR, NULL, "the kernel gives no random bytes");
   struct journal *journal = guard_calloc(1, sizeof *journal);
-  journal->directory = journal->lock = -1;
+  journal->directory = journal->lock = journal->room_file = -1;
   journal->read_only = options->read_only;
   journal->page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
   journal->reserve_bytes = options->reserve_bytes != 0 ? options->reserve_bytes : log_reserve_step_bytes;
@@ -293,6 +294,7 @@ static void mark_write(struct journal *journal) {
 void journal_close(struct journal *journal, bool clean) {
   if (journal == NULL) return;
   writer_stop(journal);
+  room_stop(journal);
   if (clean && !journal->read_only && !journal->poisoned && !(journal->marked && journal->was_clean)) mark_write(journal);
   journal_free(journal);
 }

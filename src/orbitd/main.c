@@ -144,7 +144,7 @@ static enum status start(struct server *server, struct fault *fault) {
                                           .hot_window_us = (int64_t)server->config.hot_window * 1000000,
                                           .retention_us = (int64_t)server->config.retention * 1000000,
                                           .memory_max = server->config.memory_max,
-                                          .commits_behind = true};
+                                          .company_min = company_tickets_min};
   struct state *state;
   enum status status = open_sockets(server, fault);
   if (status == STATUS_OK) status = journal_open(server->config.data, &options, &edge->journal, fault);

@@ -1,6 +1,5 @@
 /* Owns the disk's misbehaviour: interposed between orbitd (and liblmdb in it) and libc with LD_PRELOAD, for the log's file
- * alone. Without a control file it does nothing. One thread writes the log, so its list of unsynced writes needs no lock; a
- * second one that tries is met with an abort. */
+ * alone. Without a control file it does nothing. What is written and synced on several threads goes one by one. */
 #include "shim.h"
 
 #include <dlfcn.h>
@@ -17,7 +16,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-enum { unsynced_max = 65536, path_max = 4096 };
+enum { unsynced_max = 65536, path_max = 4096, files_max = 1024 };
 
 /* What stood where an unsynced write went. */
 struct unsynced {
@@ -29,6 +28,8 @@ struct unsynced {
 static struct shim_control *control;
 static struct unsynced unsynced[unsynced_max];
 static unsigned unsynced_count;
+/* A failed sync is told to the next sync of each descriptor, as the kernel does. */
+static unsigned failures, told[files_max];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 __attribute__((constructor)) static void attach(void) {
@@ -158,6 +159,10 @@ static int synced(int file, int (*real)(int)) {
   if (strikes(SHIM_POWER_CUT)) cut_power(file);
   if (strikes(SHIM_SYNC)) {
     lose(file);
+    failures++;
+  }
+  if (file < files_max && told[file] != failures) {
+    told[file] = failures;
     errno = atomic_load(&control->error);
     result = -1;
   } else {

@@ -151,7 +151,8 @@ static void come_up(struct world *world) {
                                    .version = "test",
                                    .hot_window_us = world->hot_window_us,
                                    .retention_us = world->retention_us,
-                                   .memory_max = world->memory_max};
+                                   .memory_max = world->memory_max,
+                                   .company_min = world->company_min};
   struct fault fault = {0};
   world->engine = engine_new(world->journal, world->cold != NULL ? loaded(world) : world_fold(world), &options);
   if (engine_start(world->engine, world->now_us, &fault) != STATUS_OK) fail_msg("start: %s", fault.message);
