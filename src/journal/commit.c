@@ -18,7 +18,7 @@ void commit_clear(struct commit *commit) {
 void commit_reset(struct commit *commit, const struct journal *journal, int64_t time_us) {
   buffer_reset(&commit->records);
   commit->count = 0;
-  commit->first_seq = journal->handed_seq + 1;
+  commit->first_seq = journal_next_seq(journal);
   commit->time_us = time_us;
 }
 

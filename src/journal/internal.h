@@ -51,7 +51,7 @@ struct journal {
   uint64_t handed_seq, handed_chain, handed_bytes; /* bytes: since open */
   int64_t handed_time_us;
   struct writer *writer; /* NULL: everything is written on the caller's thread */
-  struct room *room;     /* NULL: so is the room ahead */
+  struct extender *extender; /* NULL: so is the room ahead */
   int room_file;   /* data.mdb once more, for the room ahead: what fails there is told to LMDB's own sync, too; -1: none yet */
   uint8_t *zeroes; /* log_zero_piece_bytes of them, from the first journal_reserve on */
   /* Written by the one writing thread, read by any. */

@@ -83,6 +83,7 @@ void journal_hand_over(struct journal *journal, struct commit *commit);
  * journal_commit gives it: nothing that was handed over is touched any more, and nothing of it may be acknowledged. */
 enum status journal_settled(struct journal *journal, uint64_t seq, uint64_t *ret_seq, struct fault *fault);
 uint64_t journal_last_seq(const struct journal *journal);    /* of the last durable event; 0: empty */
+uint64_t journal_next_seq(const struct journal *journal);    /* behind all that was written or handed over */
 uint64_t journal_first_chain(const struct journal *journal); /* the chain before seq 1, from genesis */
 uint64_t journal_last_chain(const struct journal *journal);  /* empty: the chain that genesis starts, a mark of this very log */
 int64_t journal_last_time_us(const struct journal *journal); /* 0: empty */

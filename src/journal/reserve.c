@@ -92,7 +92,7 @@ static enum status file_extend(struct journal *journal, uint64_t to) {
 
 /* ---- the thread that makes the file longer while nobody waits for it ---- */
 
-struct room {
+struct extender {
   struct journal *journal;
   bool threaded;
   pthread_t thread;
@@ -105,70 +105,70 @@ struct room {
 };
 
 /* The lock is held, but for the time of the writing. */
-static enum status extend_alone(struct room *room, uint64_t to) {
-  room->busy = true;
-  (void)pthread_mutex_unlock(&room->lock);
-  enum status status = file_extend(room->journal, to);
-  (void)pthread_mutex_lock(&room->lock);
-  room->busy = false;
-  room->wanted = 0;
-  (void)pthread_cond_broadcast(&room->changed);
+static enum status extend_alone(struct extender *extender, uint64_t to) {
+  extender->busy = true;
+  (void)pthread_mutex_unlock(&extender->lock);
+  enum status status = file_extend(extender->journal, to);
+  (void)pthread_mutex_lock(&extender->lock);
+  extender->busy = false;
+  extender->wanted = 0;
+  (void)pthread_cond_broadcast(&extender->changed);
   return status;
 }
 
 /* A full disk is no matter here: whoever needs the room tries for himself. */
 static void *make_room(void *context) {
-  struct room *room = context;
+  struct extender *extender = context;
   (void)pthread_setname_np(pthread_self(), "journal-room");
-  (void)pthread_mutex_lock(&room->lock);
-  while (!room->stopping) {
-    if (room->wanted != 0 && !room->busy) (void)extend_alone(room, room->wanted);
-    else (void)pthread_cond_wait(&room->changed, &room->lock);
+  (void)pthread_mutex_lock(&extender->lock);
+  while (!extender->stopping) {
+    if (extender->wanted != 0 && !extender->busy) (void)extend_alone(extender, extender->wanted);
+    else (void)pthread_cond_wait(&extender->changed, &extender->lock);
   }
-  (void)pthread_mutex_unlock(&room->lock);
+  (void)pthread_mutex_unlock(&extender->lock);
   return NULL;
 }
 
 void room_begin(struct journal *journal) {
-  struct room *room = guard_calloc(1, sizeof *room);
-  room->journal = journal;
-  (void)pthread_mutex_init(&room->lock, NULL);
-  (void)pthread_cond_init(&room->changed, NULL);
-  journal->room = room;
-  room->threaded = pthread_create(&room->thread, NULL, make_room, room) == 0;
+  struct extender *extender = guard_calloc(1, sizeof *extender);
+  extender->journal = journal;
+  (void)pthread_mutex_init(&extender->lock, NULL);
+  (void)pthread_cond_init(&extender->changed, NULL);
+  journal->extender = extender;
+  extender->threaded = pthread_create(&extender->thread, NULL, make_room, extender) == 0;
 }
 
 void room_stop(struct journal *journal) {
-  struct room *room = journal->room;
-  if (room == NULL) return;
-  (void)pthread_mutex_lock(&room->lock);
-  room->stopping = true;
-  (void)pthread_cond_broadcast(&room->changed);
-  (void)pthread_mutex_unlock(&room->lock);
-  if (room->threaded) (void)pthread_join(room->thread, NULL);
-  (void)pthread_cond_destroy(&room->changed);
-  (void)pthread_mutex_destroy(&room->lock);
-  free(room);
-  journal->room = NULL;
+  struct extender *extender = journal->extender;
+  if (extender == NULL) return;
+  (void)pthread_mutex_lock(&extender->lock);
+  extender->stopping = true;
+  (void)pthread_cond_broadcast(&extender->changed);
+  (void)pthread_mutex_unlock(&extender->lock);
+  if (extender->threaded) (void)pthread_join(extender->thread, NULL);
+  (void)pthread_cond_destroy(&extender->changed);
+  (void)pthread_mutex_destroy(&extender->lock);
+  free(extender);
+  journal->extender = NULL;
 }
 
-static void ask_for_room(struct room *room, uint64_t to) {
-  (void)pthread_mutex_lock(&room->lock);
-  if (!room->busy) {
-    room->wanted = to;
-    (void)pthread_cond_broadcast(&room->changed);
+static void ask_for_room(struct extender *extender, uint64_t to) {
+  (void)pthread_mutex_lock(&extender->lock);
+  if (!extender->busy) {
+    extender->wanted = to;
+    (void)pthread_cond_broadcast(&extender->changed);
   }
-  (void)pthread_mutex_unlock(&room->lock);
+  (void)pthread_mutex_unlock(&extender->lock);
 }
 
 /* Less than the least is there: waited for. */
 static enum status extend_now(struct journal *journal, uint64_t to) {
-  struct room *room = journal->room;
-  if (room == NULL) return file_extend(journal, to);
-  (void)pthread_mutex_lock(&room->lock);
-  while (room->busy) (void)pthread_cond_wait(&room->changed, &room->lock);
-  enum status status = to <= journal->file_bytes ? STATUS_OK : extend_alone(room, to);
-  (void)pthread_mutex_unlock(&room->lock);
+  struct extender *extender = journal->extender;
+  if (extender == NULL) return file_extend(journal, to);
+  (void)pthread_mutex_lock(&extender->lock);
+  while (extender->busy) (void)pthread_cond_wait(&extender->changed, &extender->lock);
+  enum status status = to <= journal->file_bytes ? STATUS_OK : extend_alone(extender, to);
+  (void)pthread_mutex_unlock(&extender->lock);
   return status;
 }
 
@@ -192,8 +192,8 @@ enum status journal_reserve(struct journal *journal, uint64_t bytes) {
   uint64_t from = now < least ? least - 1 : now;
   uint64_t to = (from / log_reserve_chunk_bytes + 1) * log_reserve_chunk_bytes;
   if (to > journal->map_bytes) to = journal->map_bytes;
-  if (now >= least && journal->room != NULL && journal->room->threaded) {
-    ask_for_room(journal->room, to);
+  if (now >= least && journal->extender != NULL && journal->extender->threaded) {
+    ask_for_room(journal->extender, to);
     return STATUS_OK;
   }
   enum status status = extend_now(journal, to);

@@ -78,6 +78,7 @@ enum status journal_commit(struct journal *journal, struct commit *commit, struc
 }
 
 uint64_t journal_last_seq(const struct journal *journal) { return journal->last_seq; }
+uint64_t journal_next_seq(const struct journal *journal) { return journal->handed_seq + 1; }
 uint64_t journal_first_chain(const struct journal *journal) { return genesis_chain(&journal->genesis); }
 uint64_t journal_last_chain(const struct journal *journal) { return journal->last_chain; }
 int64_t journal_last_time_us(const struct journal *journal) { return journal->last_time_us; }

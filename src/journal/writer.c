@@ -89,7 +89,7 @@ void journal_write_behind(struct journal *journal, void (*told)(void *context), 
   writer->context = context;
   (void)pthread_mutex_unlock(&writer->lock);
   if (!writer->threaded) writer->threaded = pthread_create(&writer->thread, NULL, write_on, writer) == 0;
-  if (journal->room == NULL) room_begin(journal);
+  if (journal->extender == NULL) room_begin(journal);
 }
 
 void journal_quiet(struct journal *journal) {

@@ -32,17 +32,25 @@ void sim_compare_tokens(struct sim *sim) {
 
 /* ---- what is asked ---- */
 
+/* Requests of this kind that have not been judged yet. */
+static uint32_t count_asked(const struct sim *sim, enum command_kind kind) {
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < sim->pending_count; i++) count += sim->pending[i].request.kind == kind;
+  for (uint32_t k = 0; k < sim->held_count; k++)
+    for (uint32_t i = 0; i < sim->held[k].pending_count; i++) count += sim->held[k].pending[i].request.kind == kind;
+  return count;
+}
+
 bool sim_has_place(struct sim *sim, const struct request *request) {
   struct model *model = &sim->model;
   uint32_t place = request->kind == COMMAND_QUEUE_CREATE          ? queues_max - model->queue_count
                    : request->kind == COMMAND_SCHEDULE_CREATE     ? schedules_max - model->schedule_count
                    : request->kind == COMMAND_SUBSCRIPTION_CREATE ? subscriptions_here_max - model->subscription_count
                    : request->kind == COMMAND_CREDENTIAL_CREATE   ? credentials_max - model->credential_count
-                                                                  : pending_max + 1;
+                                                                  : UINT32_MAX;
   if (model_receipt_find(model, request) != NULL) return true;
-  for (uint32_t i = 0; i < sim->pending_count; i++)
-    if (sim->pending[i].request.kind == request->kind && place != 0) place--;
-  return place != 0;
+  uint32_t asked = count_asked(sim, request->kind);
+  return place > asked;
 }
 
 static void change_application(struct sim *sim, struct request *request) {

@@ -173,7 +173,7 @@ static void compare_object(struct sim *sim, const struct request *request, const
 static void compare_welcome(struct sim *sim, const struct expected *expected, struct answer *answer) {
   struct welcome *welcome = &answer->as.welcome;
   if (welcome->held_count != expected->held_count || welcome->lease_ms != expected->lease_ms ||
-      welcome->server_time != sim->now_us)
+      welcome->server_time != sim->model.now_us)
     model_complain(&sim->model, "worker.hello: %u attempts and lease_ms %u should be told, are %u and %u", expected->held_count,
                    expected->lease_ms, welcome->held_count, welcome->lease_ms);
   for (uint32_t i = 0; i < welcome->held_count && sim_is_well(sim); i++) {
@@ -298,7 +298,10 @@ static void match(struct sim *sim, const struct push *push) {
 void sim_take_mail(struct sim *sim, bool delivered) {
   for (struct mail *mail = outbox_take(&sim->outbox), *next; mail != NULL; mail = next) {
     next = mail->next;
-    if (mail->kind == MAIL_TICKET) continue;
+    if (mail->kind == MAIL_TICKET) {
+      sim->tickets_back++;
+      continue;
+    }
     struct push *push = (struct push *)mail;
     if (push->weight != 0) (void)atomic_fetch_sub(&sim->gauge.unsent_bytes, push->weight);
     if (delivered) {

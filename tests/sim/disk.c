@@ -19,6 +19,11 @@ struct disk {
   /* what the process that uses it knows */
   uint64_t last_seq, last_chain;
   int64_t last_time_us;
+  /* of what was handed over */
+  uint64_t handed_seq, handed_chain;
+  int64_t handed_time_us;
+  struct commit *queue[commits_in_flight_max]; /* oldest first */
+  unsigned queued;
   bool poisoned;
   enum fate fate;
   uint64_t random;
@@ -118,7 +123,10 @@ const char *disk_open(struct journal *journal) {
   }
   disk->count = sound;
   disk->bytes.size = sound_at;
-  disk->last_seq = sound;
+  disk->last_seq = disk->handed_seq = sound;
+  disk->handed_chain = disk->last_chain;
+  disk->handed_time_us = disk->last_time_us;
+  disk->queued = 0;
   disk->poisoned = false;
   disk->fate = FATE_GOOD;
   return NULL;
@@ -126,41 +134,121 @@ const char *disk_open(struct journal *journal) {
 
 /* ---- writing ---- */
 
-static void put(struct disk *disk, const struct commit *commit, size_t size) {
+static void put(struct disk *disk, const struct commit *commit) {
   size_t before = disk->bytes.size;
-  buffer_append(&disk->bytes, commit->records.data, size);
+  buffer_append(&disk->bytes, commit->records.data, commit->records.size);
   must(!disk->bytes.failed);
-  if (size != commit->records.size) return; /* torn: its records are counted when the power is on again */
   count_to(disk, disk->count + commit->count);
   for (uint32_t i = 0; i < commit->count; i++) disk->ends[disk->count++] = before + commit->ends[i];
 }
 
 static enum status die(struct disk *disk, struct fault *fault) {
   disk->poisoned = true;
+  disk->queued = 0;
   return fault_set(fault, STATUS_IO_ERROR, NULL, "the simulated disk failed");
+}
+
+/* Some first bytes of the commits: what is torn is counted when the power is on again. */
+static void put_torn(struct disk *disk, struct commit *const *commits, unsigned count, uint64_t random) {
+  size_t all = 0;
+  for (unsigned i = 0; i < count; i++) all += commits[i]->records.size;
+  for (size_t i = 0, left = random % all; left != 0; i++) {
+    size_t size = left < commits[i]->records.size ? left : commits[i]->records.size;
+    buffer_append(&disk->bytes, commits[i]->records.data, size);
+    left -= size;
+  }
+  must(!disk->bytes.failed);
+}
+
+/* One transaction of sealed commits. */
+static enum status write_together(struct disk *disk, struct commit *const *commits, unsigned count, struct fault *fault) {
+  if (disk->poisoned) return die(disk, fault);
+  must(commits[0]->first_seq == disk->last_seq + 1);
+  enum fate fate = disk->fate;
+  disk->fate = FATE_GOOD;
+  if (fate != FATE_GOOD) disk->came = fate;
+  if (fate == FATE_LOST || fate == FATE_SYNC_LOST) return die(disk, fault);
+  if (fate == FATE_TORN) {
+    put_torn(disk, commits, count, disk->random);
+    return die(disk, fault);
+  }
+  for (unsigned i = 0; i < count; i++) put(disk, commits[i]);
+  if (fate != FATE_GOOD) return die(disk, fault);
+  const struct commit *last = commits[count - 1];
+  struct event event;
+  must(record_header_decode(commit_record(last, last->first_seq + last->count - 1), &event) == STATUS_OK);
+  disk->last_chain = event.chain;
+  disk->last_time_us = last->time_us;
+  disk->last_seq = event.seq;
+  disk->commits += count;
+  return STATUS_OK;
+}
+
+static void take_over(struct disk *disk, struct commit *commit) {
+  must(commit->count != 0 && commit->first_seq == disk->handed_seq + 1 && commit->time_us >= disk->handed_time_us);
+  disk->handed_chain = commit_seal(commit, disk->handed_chain);
+  disk->handed_seq += commit->count;
+  disk->handed_time_us = commit->time_us;
 }
 
 enum status journal_commit(struct journal *journal, struct commit *commit, struct fault *fault) {
   struct disk *disk = disk_of(journal);
   if (disk->poisoned) return die(disk, fault);
   if (commit->count == 0) return STATUS_OK;
-  must(commit->first_seq == disk->last_seq + 1);
-  must(commit->time_us >= disk->last_time_us);
-  uint64_t chain = commit_seal(commit, disk->last_chain);
-  enum fate fate = disk->fate;
-  disk->fate = FATE_GOOD;
-  if (fate != FATE_GOOD) disk->came = fate;
-  if (fate == FATE_LOST || fate == FATE_SYNC_LOST) return die(disk, fault);
-  if (fate == FATE_TORN) {
-    put(disk, commit, disk->random % commit->records.size);
-    return die(disk, fault);
+  must(disk->queued == 0);
+  take_over(disk, commit);
+  return write_together(disk, &commit, 1, fault);
+}
+
+/* ---- commits on their way: they stay there until the simulator lets them arrive ---- */
+
+void journal_write_behind(struct journal *journal, void (*told)(void *context), void *context) {
+  (void)journal;
+  (void)told; /* the simulator ticks by hand */
+  (void)context;
+}
+
+/* Whoever goes away with commits on their way has decided before what becomes of them. */
+void journal_quiet(struct journal *journal) { disk_of(journal)->queued = 0; }
+
+void journal_hand_over(struct journal *journal, struct commit *commit) {
+  struct disk *disk = disk_of(journal);
+  must(disk->queued < commits_in_flight_max);
+  take_over(disk, commit);
+  if (!disk->poisoned) disk->queue[disk->queued++] = commit;
+}
+
+static enum status arrive(struct disk *disk, unsigned count, struct fault *fault) {
+  enum status status = write_together(disk, disk->queue, count, fault);
+  if (status != STATUS_OK) return status;
+  disk->queued -= count;
+  memmove(disk->queue, disk->queue + count, disk->queued * sizeof disk->queue[0]);
+  return STATUS_OK;
+}
+
+unsigned disk_queued(const struct journal *journal) { return disk_of(journal)->queued; }
+
+void disk_arrive(struct journal *journal, unsigned count) {
+  must(count != 0 && count <= disk_of(journal)->queued);
+  (void)arrive(disk_of(journal), count, NULL);
+}
+
+void disk_cut(struct journal *journal, uint64_t random) {
+  struct disk *disk = disk_of(journal);
+  if (disk->queued != 0) put_torn(disk, disk->queue, disk->queued, random);
+  disk->queued = 0;
+  disk->poisoned = true;
+}
+
+enum status journal_settled(struct journal *journal, uint64_t seq, uint64_t *ret_seq, struct fault *fault) {
+  struct disk *disk = disk_of(journal);
+  if (disk->poisoned) return die(disk, fault);
+  must(seq <= disk->handed_seq);
+  if (disk->last_seq < seq) {
+    enum status status = arrive(disk, disk->queued, fault);
+    if (status != STATUS_OK) return status;
   }
-  put(disk, commit, commit->records.size);
-  if (fate != FATE_GOOD) return die(disk, fault);
-  disk->last_chain = chain;
-  disk->last_time_us = commit->time_us;
-  disk->last_seq += commit->count;
-  disk->commits++;
+  *ret_seq = disk->last_seq;
   return STATUS_OK;
 }
 
@@ -195,6 +283,7 @@ bool journal_was_clean(const struct journal *journal) {
   return false;
 }
 uint64_t journal_last_seq(const struct journal *journal) { return disk_of(journal)->last_seq; }
+uint64_t journal_next_seq(const struct journal *journal) { return disk_of(journal)->handed_seq + 1; }
 uint64_t journal_last_chain(const struct journal *journal) { return disk_of(journal)->last_chain; }
 int64_t journal_last_time_us(const struct journal *journal) { return disk_of(journal)->last_time_us; }
 uint64_t journal_first_chain(const struct journal *journal) {

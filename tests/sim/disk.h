@@ -5,11 +5,11 @@
 
 #include "journal/journal.h"
 
-/* What becomes of the next commit. All but the first are a process that ends in it. */
+/* What becomes of the next transaction: a commit, or several that were on their way together. All but the first are a process that ends in it. */
 enum fate {
   FATE_GOOD = 0,
   FATE_LOST,      /* crash before the sync: nothing of it reached the disk */
-  FATE_TORN,      /* crash in the middle: some first bytes of it did */
+  FATE_TORN,      /* crash in the middle: some first bytes of it did, perhaps whole commits among them */
   FATE_KEPT,      /* crash behind the sync, before anybody was answered */
   FATE_SYNC_LOST, /* the sync failed, and nothing is there */
   FATE_SYNC_KEPT, /* the sync failed, and yet all is there */
@@ -31,6 +31,12 @@ void disk_set_fate(struct journal *disk, enum fate fate, uint64_t random);
 enum fate disk_fate_came(const struct journal *disk);
 void disk_set_room(struct journal *disk, enum room room);
 enum room disk_room(const struct journal *disk);
+/* How many commits are on their way (journal_hand_over). */
+unsigned disk_queued(const struct journal *disk);
+/* The oldest so many of them arrive, as one transaction with the fate that was set. */
+void disk_arrive(struct journal *disk, unsigned count);
+/* The power goes while they are on their way: some first bytes of them are there, not all. */
+void disk_cut(struct journal *disk, uint64_t random);
 /* The record of seq, 1 … disk_count: valid until the next commit. */
 struct bytes disk_record(const struct journal *disk, uint64_t seq);
 uint64_t disk_count(const struct journal *disk);

@@ -122,6 +122,7 @@ void sim_drain(struct sim *sim) {
   disk_set_fate(sim->disk, FATE_GOOD, 0);
   sim->lose_next = false;
   sim_tick(sim);
+  sim_settle(sim);
   if (sim_is_well(sim)) sim_follow_all(sim); /* else receipts are out of reach, and administrators must ask again */
   if (!sim_is_well(sim)) return;
   sim_delete_schedules(sim);
@@ -137,6 +138,7 @@ void sim_drain(struct sim *sim) {
     if (idle && !sim->busy) sim_pass_until(sim, sim->next_us);
     else sim_pass_us(sim, 100);
     sim_tick(sim);
+    sim_settle(sim);
   }
   if (sim_is_well(sim)) sim_follow_all(sim);
 }

@@ -112,10 +112,11 @@ static void found_all(struct sim *sim) {
 /* ---- reading what was committed ---- */
 
 bool sim_read_events(struct sim *sim) {
-  uint64_t last = disk_count(sim->disk);
+  uint64_t last = disk_count(sim->disk), first = sim->events_read + 1, seq = first;
   struct fault fault = {0};
+  bool ended = seq > last;
   sim->event_count = 0;
-  for (uint64_t seq = sim->events_read + 1; seq <= last; seq++) {
+  for (; !ended && seq <= last; seq++) {
     if (sim->event_count == sim->event_capacity) {
       sim->event_capacity = sim->event_capacity * 2 + 64;
       sim->events = guard_realloc(sim->events, sim->event_capacity * sizeof *sim->events);
@@ -125,13 +126,15 @@ bool sim_read_events(struct sim *sim) {
       model_complain(&sim->model, "seq %llu cannot be read: %s", (unsigned long long)seq, fault.message);
       return false;
     }
-    if (event->seq != seq || event->offset != seq - sim->events_read - 1 || event->last_of_commit != (seq == last))
+    if (event->seq != seq || event->offset != seq - first)
       model_complain(&sim->model, "seq %llu is not in its place of its commit", (unsigned long long)seq);
     model_log_add(&sim->model, event);
+    ended = event->last_of_commit;
   }
-  sim->counts.events += last - sim->events_read;
-  if (last != sim->events_read) sim->counts.commits++;
-  sim->events_read = last;
+  if (!ended) model_complain(&sim->model, "seq %llu should be the last of its commit", (unsigned long long)last);
+  sim->counts.events += seq - first;
+  if (seq != first) sim->counts.commits++;
+  sim->events_read = seq - 1;
   return true;
 }
 
@@ -191,6 +194,7 @@ static bool come_up(struct sim *sim, enum fate fate) {
                                    .retention_us = sim->retention_us,
                                    .memory_max = sim->memory_max};
   struct fault fault = {0};
+  options.company_min = sim_chance(sim, 50) ? 1 + (uint32_t)sim_roll(sim, 3) : 0;
   const char *wrong = disk_open(sim->disk);
   if (wrong != NULL) model_complain(&sim->model, "the log is damaged after a crash: %s", wrong);
   struct state *state = folded(sim);
@@ -231,11 +235,20 @@ static void start(struct sim *sim) {
 /* What was on its way is gone. */
 static void forget_pending(struct sim *sim) {
   sim_take_mail(sim, false);
+  for (; sim->held_count != 0; sim->held_count--) {
+    struct held *held = &sim->held[sim->held_count - 1];
+    for (uint32_t i = 0; i < held->pending_count; i++) sim_free_answer(&held->pending[i]);
+  }
   for (uint32_t i = 0; i < sim->pending_count; i++) sim_free_answer(&sim->pending[i]);
   sim->pending_count = 0;
 }
 
 void sim_restart(struct sim *sim) {
+  if (sim->held_count != 0) {
+    sim->counts.faults[FAULT_CUT]++;
+    disk_cut(sim->disk, sim_roll(sim, UINT64_MAX));
+    sim_judge_survivors(sim);
+  }
   sim_go_down(sim);
   forget_pending(sim);
   for (unsigned i = 0; i < workers_max; i++) sim->workers[i].session = 0;
@@ -256,6 +269,8 @@ static void read_stop(struct sim *sim) {
 void sim_stop(struct sim *sim) {
   struct fault fault = {0};
   disk_set_fate(sim->disk, FATE_GOOD, 0);
+  sim_settle(sim);
+  if (!sim_is_well(sim)) return;
   engine_drain(sim->engine);
   sim->model.draining = true;
   for (unsigned ticks = (unsigned)sim_roll(sim, 3); sim_is_well(sim); ticks--) {
@@ -263,6 +278,7 @@ void sim_stop(struct sim *sim) {
     if (ticks == 0) break;
     sim_pass_us(sim, (int64_t)sim_roll(sim, 2000000));
   }
+  sim_settle(sim);
   if (!sim_is_well(sim)) return;
   if (engine_finish(sim->engine, sim->now_us, "asked", &fault) != STATUS_OK)
     model_complain(&sim->model, "the server does not stop: %s", fault.message);
@@ -300,7 +316,8 @@ void sim_pass_until(struct sim *sim, int64_t until_us) {
 }
 
 void sim_open(struct sim *sim, uint64_t seed, enum mistake mistake, bool trace) {
-  memset(sim, 0, offsetof(struct sim, pending));
+  memset(sim, 0, offsetof(struct sim, sets));
+  sim->pending = sim->sets[0];
   sim->seed = sim->dice = seed;
   sim->trace = trace;
   sim->wall_us = first_us + 1000000;

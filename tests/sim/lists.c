@@ -194,11 +194,19 @@ static struct request some_list(struct sim *sim) {
   return request;
 }
 
+static bool is_asked(const struct sim *sim, unsigned browser) {
+  for (uint32_t i = 0; i < sim->pending_count; i++)
+    if (sim->pending[i].browser == browser) return true;
+  for (uint32_t k = 0; k < sim->held_count; k++)
+    for (uint32_t i = 0; i < sim->held[k].pending_count; i++)
+      if (sim->held[k].pending[i].browser == browser) return true;
+  return false;
+}
+
 void step_browse(struct sim *sim) {
   uint8_t browser = (uint8_t)sim_roll(sim, browsers_max);
   struct request *next = &sim->browsers[browser];
   if (next->kind == 0) *next = some_list(sim);
-  for (uint32_t i = 0; i < sim->pending_count; i++)
-    if (sim->pending[i].browser == browser + 1) return; /* its page has not come yet */
+  if (is_asked(sim, browser + 1)) return; /* its page has not come yet */
   sim_ask(sim, next)->browser = browser + 1;
 }

@@ -208,7 +208,7 @@ void model_tick_begin(struct model *model, int64_t now_us, const struct event *e
   model->seen = (struct seen){events, count, 0};
   model->disk_full = disk_full;
   model->starved = starved;
-  model->push_count = model->touched_count = 0;
+  model->touched_count = 0;
 }
 
 void model_restart(struct model *model, const struct event *started) {

@@ -31,7 +31,7 @@ void sim_compare_schedule(struct sim *sim, const struct model_schedule *want, co
 
 static void compare_times(struct sim *sim, const struct request *request, const struct answer_list *list) {
   struct planned plan = request->planned;
-  int64_t after = plan.start_at != 0 ? plan.start_at : sim->now_us, anchor = after;
+  int64_t after = plan.start_at != 0 ? plan.start_at : sim->model.now_us, anchor = after;
   plan.start_at = plan.end_at = 0;
   if (list->count != request->capacity)
     model_complain(&sim->model, "%u times should be shown, are %u", request->capacity, list->count);

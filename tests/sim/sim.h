@@ -68,6 +68,7 @@ struct step {
 #define FAULTS(FAULT)                                    \
   FAULT(CRASH, "crash between steps")                    \
   FAULT(STOP, "clean stop and start")                    \
+  FAULT(CUT, "crash with commits on their way")          \
   FAULT(LOST_WRITE, "commit lost before its sync")       \
   FAULT(TORN_COMMIT, "torn commit")                      \
   FAULT(LOST_ANSWER, "answers lost behind a commit")     \
@@ -97,6 +98,7 @@ enum fault_kind {
 const char *fault_kind_text(enum fault_kind kind);
 const char *step_kind_text(enum step_kind kind);
 
+enum { held_max = 6, pending_sets = held_max + 1 };
 enum { pending_max = 64, sent_max = 64, workers_max = 6, hands_max = 12, batch_max = 4, browsers_max = 4, readers_max = 3 };
 
 /* What a command points at that is its own. */
@@ -163,6 +165,16 @@ struct sim_counts {
   uint64_t digest; /* of the log's bytes */
 };
 
+/* A tick that was made, and whose answers have not been judged, because its commit is on its way to the disk. */
+struct held {
+  struct pending *pending; /* a set of the simulator's */
+  uint32_t pending_count;
+  int64_t now_us;
+  enum room room;
+  uint64_t last_seq; /* everything up to here it has seen or made */
+  bool made;         /* a commit, the last of them its own */
+};
+
 struct sim {
   struct model model;
   struct journal *disk;
@@ -197,7 +209,12 @@ struct sim {
   uint32_t ticks_since_check;
   struct sim_counts counts;
   bool trace;
-  struct pending pending[pending_max]; /* large, and only as far as it is in use: not cleared at the start */
+  struct held held[held_max]; /* oldest first */
+  uint32_t held_count;
+  uint64_t ticks;
+  uint64_t tickets_back;   /* that came with the mail since it was last looked at */
+  struct pending *pending; /* of the next tick; sets are used in turn */
+  struct pending sets[pending_sets][pending_max]; /* large, and only as far as in use: not cleared at the start */
 };
 
 /* ---- life.c: engine and disk ---- */
@@ -221,7 +238,8 @@ void sim_restart(struct sim *sim);
 void sim_stop(struct sim *sim);
 /* Ends the log's reading: folds it anew, and compares with what is served. */
 void sim_compare_fold(struct sim *sim);
-/* Decodes the events behind the last one read. */
+/* Decodes the events of the commit behind the last event read, which ends the log or is followed by another commit; none where
+ * there is none. */
 bool sim_read_events(struct sim *sim);
 
 /* ---- tick.c ---- */
@@ -230,6 +248,10 @@ bool sim_read_events(struct sim *sim);
 struct pending *sim_ask(struct sim *sim, const struct request *request);
 /* One tick, with everything that is on its way; judges all that came of it. */
 void sim_tick(struct sim *sim);
+/* What is on its way arrives, and all ticks are judged. */
+void sim_settle(struct sim *sim);
+/* Judges what is there of the ticks on their way, once the power is on again. They are held no more. */
+void sim_judge_survivors(struct sim *sim);
 /* All objects of the model against those of the state. */
 void sim_compare_all(struct sim *sim);
 

@@ -57,16 +57,71 @@ static void judge_pending(struct sim *sim, struct pending *pending, bool answere
 }
 
 /* Goes through the tick as the product should have. */
-static void judge_tick(struct sim *sim, bool answered) {
+static void judge_tick(struct sim *sim, const struct held *held, bool answered) {
   struct model *model = &sim->model;
-  enum room room = disk_room(sim->disk);
-  model_tick_begin(model, sim->now_us, sim->events, sim->event_count, room != ROOM_PLENTY, room == ROOM_NONE);
-  model->views_short = sim->follower.is_short;
+  model_tick_begin(model, held->now_us, sim->events, sim->event_count, held->room != ROOM_PLENTY, held->room == ROOM_NONE);
   model_expire(model);
   model_triggers(model);
   model_retain(model);
-  for (uint32_t i = 0; i < sim->pending_count && sim_is_well(sim); i++) judge_pending(sim, &sim->pending[i], answered);
+  for (uint32_t i = 0; i < held->pending_count && sim_is_well(sim); i++) judge_pending(sim, &held->pending[i], answered);
   if (sim_is_well(sim)) model_dispatch(model);
+}
+
+/* Reads the tick's commit, if it made one. */
+static bool read_commit(struct sim *sim, const struct held *held) {
+  sim->event_count = 0;
+  if (!held->made) return true;
+  if (!sim_read_events(sim)) return false;
+  if (sim->events_read != held->last_seq)
+    model_complain(&sim->model, "a tick's commit should end with seq %llu, and ends with %llu",
+                   (unsigned long long)held->last_seq, (unsigned long long)sim->events_read);
+  return sim_is_well(sim);
+}
+
+/* The oldest tick is held no more. */
+static void let_go(struct sim *sim) {
+  struct held *held = &sim->held[0];
+  for (uint32_t i = 0; i < held->pending_count; i++) sim_free_answer(&held->pending[i]);
+  sim->held_count--;
+  memmove(sim->held, sim->held + 1, sim->held_count * sizeof sim->held[0]);
+}
+
+/* The ticks whose commits are told to be durable, and only those, have answered everything. */
+static void judge_landed(struct sim *sim) {
+  uint64_t position = engine_position(sim->engine), tickets = 0;
+  if (position > disk_count(sim->disk)) model_complain(&sim->model, "what is not on the disk is told to be durable");
+  sim->model.push_count = 0;
+  while (sim_is_well(sim) && sim->held_count != 0 && sim->held[0].last_seq <= position) {
+    tickets += sim->held[0].pending_count;
+    if (!read_commit(sim, &sim->held[0])) return;
+    judge_tick(sim, &sim->held[0], true);
+    if (sim_is_well(sim)) let_go(sim);
+  }
+  if (!sim_is_well(sim)) return;
+  sim->tickets_back = 0;
+  sim_take_mail(sim, true);
+  if (sim->tickets_back != tickets)
+    model_complain(&sim->model, "%llu commands of durable ticks are answered, not %llu", (unsigned long long)sim->tickets_back,
+                   (unsigned long long)tickets);
+}
+
+/* Nobody was answered; of the ticks that were on their way some first ones are there, and what is there was decided as it should
+ * have been. A tick without a commit counts when a later one that saw it is there. */
+void sim_judge_survivors(struct sim *sim) {
+  const char *wrong = disk_open(sim->disk);
+  uint32_t there = 0;
+  if (wrong != NULL) model_complain(&sim->model, "the log is damaged after a crash: %s", wrong);
+  for (uint32_t i = 0; i < sim->held_count; i++)
+    if (sim->held[i].made && sim->held[i].last_seq <= disk_count(sim->disk)) there = i + 1;
+  for (; sim_is_well(sim) && sim->held_count != 0; there -= there != 0) {
+    const struct held *held = &sim->held[0];
+    if (there != 0 && !read_commit(sim, held)) return;
+    if (there != 0) judge_tick(sim, held, false);
+    for (uint32_t i = 0; there == 0 && i < held->pending_count; i++)
+      if (held->pending[i].item_count == 0) remember(sim, &held->pending[i].request);
+    if (sim_is_well(sim)) let_go(sim);
+  }
+  if (sim->events_read != disk_count(sim->disk)) model_complain(&sim->model, "there is more in the log than was decided");
 }
 
 /* What left memory has none. */
@@ -186,37 +241,57 @@ static void hand_in(struct sim *sim) {
   sim->pending_count = taken;
 }
 
-/* The process ended in the tick. Nobody may have been answered; the commit is there or it is not. */
+/* The process ended. Of what was on its way nobody may have been answered; the commits are there or they are not. */
 static void die(struct sim *sim, const struct fault *fault) {
   if (disk_fate_came(sim->disk) == FATE_GOOD)
     model_complain(&sim->model, "the server stopped without need: %s", fault->message);
   else sim_count_fate(sim);
-  struct mail *mail = outbox_take(&sim->outbox);
-  if (mail != NULL) model_complain(&sim->model, "something was answered though the commit failed");
-  const char *wrong = disk_open(sim->disk);
-  if (wrong != NULL) model_complain(&sim->model, "the log is damaged after a crash: %s", wrong);
-  if (!sim_is_well(sim) || !sim_read_events(sim)) return;
-  if (sim->event_count != 0) judge_tick(sim, false);
-  else
-    for (uint32_t i = 0; i < sim->pending_count; i++)
-      if (sim->pending[i].item_count == 0) remember(sim, &sim->pending[i].request);
-  sim_restart(sim);
+  judge_landed(sim);
+  if (!sim_is_well(sim)) return;
+  sim_judge_survivors(sim);
+  if (sim_is_well(sim)) sim_restart(sim);
+}
+
+/* One tick of the product, and what is to be judged of it. */
+static enum status make_tick(struct sim *sim, struct fault *fault) {
+  uint64_t before = journal_next_seq(sim->disk);
+  struct held *held = &sim->held[sim->held_count++];
+  *held = (struct held){.pending = sim->pending, .pending_count = sim->pending_count, .now_us = sim->now_us};
+  held->room = disk_room(sim->disk);
+  enum status status = engine_tick(sim->engine, sim->now_us, &sim->next_us, &sim->busy, fault);
+  held->made = journal_next_seq(sim->disk) != before;
+  held->last_seq = status == STATUS_OK || held->made ? journal_next_seq(sim->disk) - 1 : UINT64_MAX; /* it came to nothing */
+  sim->pending = sim->sets[++sim->ticks % pending_sets];
+  sim->pending_count = 0;
+  return status;
+}
+
+/* Some of what is on its way arrives, or not yet. */
+static void let_arrive(struct sim *sim) {
+  unsigned queued = disk_queued(sim->disk);
+  if (queued != 0 && sim_chance(sim, 50)) disk_arrive(sim->disk, 1 + (unsigned)sim_roll(sim, queued));
+}
+
+void sim_settle(struct sim *sim) {
+  struct fault fault = {0};
+  if (!sim_is_well(sim) || sim->held_count == 0) return;
+  if (engine_land(sim->engine, true, &fault) != STATUS_OK) die(sim, &fault);
+  else judge_landed(sim);
+  if (sim_is_well(sim) && sim->held_count != 0) model_complain(&sim->model, "a tick is never answered");
 }
 
 void sim_tick(struct sim *sim) {
   struct fault fault = {0};
+  if (sim->held_count == held_max) sim_settle(sim);
   if (!sim_is_well(sim)) return;
+  let_arrive(sim);
   hand_in(sim);
-  if (engine_tick(sim->engine, sim->now_us, &sim->next_us, &sim->busy, &fault) != STATUS_OK) {
+  if (make_tick(sim, &fault) != STATUS_OK) {
     die(sim, &fault);
     return;
   }
-  if (!sim_read_events(sim)) return;
-  judge_tick(sim, true);
-  if (!sim_is_well(sim)) return;
-  sim_take_mail(sim, true);
-  for (uint32_t i = 0; i < sim->pending_count; i++) sim_free_answer(&sim->pending[i]);
-  sim->pending_count = 0;
+  judge_landed(sim);
+  if (!sim_is_well(sim) || sim->held_count != 0) return;
   compare_touched(sim);
   judge_next(sim);
   if (sim->model.tokens_changed) sim_compare_tokens(sim);
