@@ -150,8 +150,8 @@ void engine_depart_all(struct engine *engine, struct departure *departures, uint
 void flights_begin(struct engine *engine);
 /* What is on its way lands or is lost; nobody is answered. */
 void flights_end(struct engine *engine);
-/* Lets land what is durable, the oldest first, and waits until at most `left` are on their way. Anything but OK: a write failed,
- * and nothing of it or behind it has left or will. */
+/* Lets land what is durable, the oldest first, and waits until at most `left` are on their way. Anything but OK: a write
+ * failed, and nothing of it or behind it has left or will. */
 enum status flights_land(struct engine *engine, uint32_t left, struct fault *fault);
 /* Waits until one more commit may be on its way. */
 enum status flights_wait(struct engine *engine, struct fault *fault);

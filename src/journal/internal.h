@@ -39,8 +39,8 @@ struct journal {
   int directory; /* DATA */
   int lock;      /* DATA/LOCK, held while open; -1 for readers */
   bool read_only;
-  bool was_clean; /* as found */
-  bool marked;    /* the mark stands in the log now */
+  bool was_clean;        /* as found */
+  bool marked;           /* the mark stands in the log now */
   _Atomic bool poisoned; /* a write or sync failed: nothing is written any more */
   struct genesis genesis;
   uint64_t page_bytes, map_bytes, reserve_bytes;
@@ -50,7 +50,7 @@ struct journal {
   /* Of the last event that was written or handed over; the caller's thread has them. */
   uint64_t handed_seq, handed_chain, handed_bytes; /* bytes: since open */
   int64_t handed_time_us;
-  struct writer *writer; /* NULL: everything is written on the caller's thread */
+  struct writer *writer;     /* NULL: everything is written on the caller's thread */
   struct extender *extender; /* NULL: so is the room ahead */
   int room_file;   /* data.mdb once more, for the room ahead: what fails there is told to LMDB's own sync, too; -1: none yet */
   uint8_t *zeroes; /* log_zero_piece_bytes of them, from the first journal_reserve on */
@@ -76,8 +76,8 @@ static inline size_t commit_record_start(const struct commit *commit, uint32_t i
 /* Sets flags, offsets and chains. Returns the chain of the last record. */
 uint64_t commit_seal(struct commit *commit, uint64_t chain);
 
-/* write.c. Writes sealed commits that follow from each other in one transaction, with one sync, and counts them; chain is that of
- * the last record. Poisons on failure. One thread at a time. */
+/* write.c. Writes sealed commits that follow from each other in one transaction, with one sync, and counts them; chain is that
+ * of the last record. Poisons on failure. One thread at a time. */
 enum status commits_write(struct journal *journal, struct commit *const *commits, unsigned count, uint64_t chain,
                           struct fault *fault);
 /* writer.c. Writes what was handed over, and ends the threads. */

@@ -30,7 +30,8 @@ struct journal_options {
  * inside liblmdb: callers that start a server install a handler (journal_progress_seq tells how far reading was sound). */
 enum status journal_open(const char *data_directory, const struct journal_options *options, struct journal **ret_journal,
                          struct fault *fault);
-/* Writes what was handed over, releases the lock and all memory. clean: writes the clean-shutdown mark first (after node.stopped was committed). */
+/* Writes what was handed over, releases the lock and all memory. clean: writes the clean-shutdown mark first (after
+ * node.stopped was committed). */
 void journal_close(struct journal *journal, bool clean);
 
 const struct secret *journal_secret(const struct journal *journal);
@@ -67,9 +68,9 @@ enum status journal_commit(struct journal *journal, struct commit *commit, struc
 
 /* ---- Writing on a thread of the journal's own: the next commit is made while the one before is on its way ---- */
 
-/* Starts the threads that write what is handed over, and the room ahead. told is called on one when more has become durable or a write failed: it
- * must be quick and must not call the journal. Where no thread can be had, everything is written as it is handed over, and told
- * is called then. The writing thread. */
+/* Starts the threads that write what is handed over, and the room ahead. told is called on one when more has become durable or
+ * a write failed: it must be quick and must not call the journal. Where no thread can be had, everything is written as it is
+ * handed over, and told is called then. The writing thread. */
 void journal_write_behind(struct journal *journal, void (*told)(void *context), void *context);
 /* Waits until what was handed over is durable or has failed, and tells nobody from then on. */
 void journal_quiet(struct journal *journal);
@@ -88,12 +89,11 @@ uint64_t journal_first_chain(const struct journal *journal); /* the chain before
 uint64_t journal_last_chain(const struct journal *journal);  /* empty: the chain that genesis starts, a mark of this very log */
 int64_t journal_last_time_us(const struct journal *journal); /* 0: empty */
 
-/* Holds room for bytes more of records (with LMDB's overhead), behind what is on its way, before anything is decided: extends the
- * file with written zeroes by reserve steps. OK, or NO_SPACE with nothing changed: then only what must be reported, cancelled or
- * reviewed may still be committed, out of the reserve: about half of reserve_bytes is left then. Cheap when the room is there
- * already; else it writes and syncs 1 MiB (has it written, once journal_write_behind was called), or as much as is missing when
- * less than half of the reserve is left. IO_ERROR: the
- * disk is broken, as after a failed commit. */
+/* Holds room for bytes more of records (with LMDB's overhead), behind what is on its way, before anything is decided: extends
+ * the file with written zeroes by reserve steps. OK, or NO_SPACE with nothing changed: then only what must be reported,
+ * cancelled or reviewed may still be committed, out of the reserve: about half of reserve_bytes is left then. Cheap when the
+ * room is there already; else it writes and syncs 1 MiB (has it written, once journal_write_behind was called), or as much as
+ * is missing when less than half of the reserve is left. IO_ERROR: the disk is broken, as after a failed commit. */
 enum status journal_reserve(struct journal *journal, uint64_t bytes);
 /* Whether bytes of records fit into the room that is held already: for what goes into the reserve after NO_SPACE. No I/O. */
 bool journal_fits(const struct journal *journal, uint64_t bytes);

@@ -2,9 +2,9 @@
  * lengthened with written zeroes between commits, and a full disk is met here, where it can still be refused.
  *
  * Room wanted: what the next commit may need behind those that are on their way, and the reserve. While more than half of the
- * reserve is there, one small chunk at most is written for a call, by a thread of its own where there is one, so that a tick does
- * not wait; below half the call writes as much as is missing, or says NO_SPACE. The half that is left then is for what must still
- * be written. */
+ * reserve is there, one small chunk at most is written for a call, by a thread of its own where there is one, so that a tick
+ * does not wait; below half the call writes as much as is missing, or says NO_SPACE. The half that is left then is for what
+ * must still be written. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -40,8 +40,7 @@ static bool room_in_flight(const struct journal *journal, uint64_t *ret_needed) 
 static bool room_end(const struct journal *journal, uint64_t bytes, uint64_t *ret_end) {
   uint64_t in_flight, needed;
   return room_in_flight(journal, &in_flight) && room_needed(journal, bytes, &needed) &&
-         !__builtin_add_overflow(needed, in_flight, &needed) &&
-         !__builtin_add_overflow(journal->used_bytes, needed, ret_end);
+         !__builtin_add_overflow(needed, in_flight, &needed) && !__builtin_add_overflow(journal->used_bytes, needed, ret_end);
 }
 
 /* Writes zeroes at [from, to) and syncs them. 0 or errno. */

@@ -15,8 +15,8 @@ static int records_put(const struct journal *journal, MDB_txn *txn, const struct
   return 0;
 }
 
-/* The one place where events reach the disk. An LMDB code; unless it is 0, only a restart tells whether the log has the commits:
- * all of them or none. */
+/* The one place where events reach the disk. An LMDB code; unless it is 0, only a restart tells whether the log has the
+ * commits: all of them or none. */
 static int transaction_write(const struct journal *journal, struct commit *const *commits, unsigned count) {
   MDB_txn *txn = NULL;
   MDB_val mark = meta_key("clean");

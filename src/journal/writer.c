@@ -21,7 +21,8 @@ struct writer {
   /* under lock */
   void (*told)(void *context);
   void *context;
-  struct handed queue[commits_in_flight_max]; /* a ring, oldest at `first`; those that are being written stay in it until then */
+  struct handed
+      queue[commits_in_flight_max]; /* a ring, oldest at `first`; those that are being written stay in it until then */
   unsigned first, count;
   bool stopping;
   enum status status; /* of the write that failed; OK: none did */

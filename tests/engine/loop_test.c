@@ -1,7 +1,8 @@
-/* The engine on a thread of its own, between producers, a worker and readers on theirs. */
+/* The engine on a thread of its own, between producers, a worker and readers on theirs, and a disk. */
 #include "engine/world.h"
 
 #include <fcntl.h>
+#include <lmdb.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -12,6 +13,7 @@
 #include "base/guard.h"
 #include "codec/digest.h"
 #include "engine/internal.h"
+#include "journal/internal.h"
 
 enum { patience_ms = 60000 }; /* a lost wake-up ends here */
 
@@ -28,13 +30,18 @@ static void *run_engine(void *context) {
   return NULL;
 }
 
-static struct life *begin(void) {
+/* company: as many tickets let a tick go on without its commit; 0: none do. */
+static struct life *begin_with(uint32_t company) {
   struct life *life = calloc(1, sizeof *life);
   life->world = malloc(sizeof *life->world);
   world_open(life->world);
+  life->world->company_min = company;
+  if (company != 0) world_restart(life->world);
   assert_int_equal(pthread_create(&life->engine_thread, NULL, run_engine, life), 0);
   return life;
 }
+
+static struct life *begin(void) { return begin_with(0); }
 
 /* Stops the thread; from here on the world is ticked by hand again. */
 static void stop(struct life *life) {
@@ -212,9 +219,8 @@ static void *read_on(void *context) {
   return NULL;
 }
 
-static void many_threads_lose_nothing(void **context) {
-  (void)context;
-  struct life *life = begin();
+static void many_threads_lose_nothing(uint32_t company) {
+  struct life *life = begin_with(company);
   struct world *world = life->world;
   struct producer threads[producers] = {{0}};
   struct labour worker = {.world = world};
@@ -265,6 +271,21 @@ static void many_threads_lose_nothing(void **context) {
   assert_int_equal(queue.counts[TASK_WAITING] + queue.counts[TASK_LEASED] + queue.counts[TASK_RUNNING], 0);
   outbox_clear(&outbox);
   end(life);
+}
+
+static void many_threads_wait_for_commits(void **context) {
+  (void)context;
+  many_threads_lose_nothing(0);
+}
+
+static void many_threads_beside_commits(void **context) {
+  (void)context;
+  many_threads_lose_nothing(company_tickets_min);
+}
+
+static void every_tick_beside_commits(void **context) {
+  (void)context;
+  many_threads_lose_nothing(1);
 }
 
 /* A task whose time comes while nobody says a word: the engine wakes by itself. */
@@ -371,6 +392,56 @@ static void silence_of_orbit_ends_no_lease(void **context) {
   end(life);
 }
 
+/* A disk that hangs while an assignment waits for it: the lease begins to count when the worker can know of it. */
+static void a_disk_that_hangs_ends_no_lease(void **context) {
+  (void)context;
+  enum { lease_ms = 1500 };
+  struct life *life = begin_with(1);
+  struct world *world = life->world;
+  struct outbox outbox, producer;
+  struct session_gauge gauge = {0};
+  struct id_source ids;
+  struct fault fault = {0};
+  MDB_txn *held;
+  id_source_init(&ids, 13);
+  assert_int_equal(outbox_init(&outbox), STATUS_OK);
+  assert_int_equal(outbox_init(&producer), STATUS_OK);
+  struct command start = begin_attempt(life, &outbox, &gauge, &ids, lease_ms, "first"); /* this worker runs one already */
+  assert_int_equal(mdb_txn_begin(world->journal->env, NULL, 0, &held), 0);
+  struct ticket submit = {.home = &producer, .command = world_submit(world, "second")};
+  int64_t until = clock_monotonic_us() + INT64_C(1000) * (lease_ms + 700);
+  assert_int_equal(engine_submit(world->engine, &submit, &fault), STATUS_OK);
+  while (clock_monotonic_us() < until) (void)poll(NULL, 0, 20); /* both leases would run out */
+  assert_null(outbox_take(&producer));
+  struct ticket renew = {.home = &outbox,
+                         .command = about(world, &ids, COMMAND_RENEW, &start.as.ref.task_id, &start.as.ref.attempt_id, 1)};
+  assert_int_equal(engine_submit(world->engine, &renew, &fault), STATUS_OK);
+  mdb_txn_abort(held);
+  assert_ptr_equal(wait_mail(&producer), &submit.mail);
+  bool renewed = false, assigned = false;
+  while (!renewed || !assigned) {
+    for (struct mail *mail = wait_mail(&outbox), *next; mail != NULL; mail = next) {
+      next = mail->next;
+      renewed = renewed || mail == &renew.mail;
+      if (mail->kind == MAIL_TICKET) continue;
+      assert_int_equal(mail->kind, MAIL_ASSIGN); /* not that something ended */
+      struct push *push = (struct push *)mail;
+      start = about(world, &ids, COMMAND_START, &push->task_id, &push->attempt_id, push->task.epoch);
+      assigned = true;
+      push_free(push);
+    }
+  }
+  if (renew.answer.status != STATUS_OK) fail_msg("%s", renew.answer.fault.message);
+  struct answer answer = ask(world, &outbox, &start);
+  if (answer.status != STATUS_OK) fail_msg("%s", answer.fault.message);
+  struct command bye = {.kind = COMMAND_BYE, .who = world->who, .session = 1};
+  (void)ask(world, &outbox, &bye);
+  stop(life);
+  outbox_clear(&outbox);
+  outbox_clear(&producer);
+  end(life);
+}
+
 /* A worker that is silent while Orbit listens loses its lease when it is over. */
 static void silence_of_a_worker_does(void **context) {
   (void)context;
@@ -439,9 +510,10 @@ static void draining_answers_all_that_it_took(void **context) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(many_threads_lose_nothing),         cmocka_unit_test(timers_need_no_company),
-      cmocka_unit_test(silence_of_orbit_ends_no_lease),    cmocka_unit_test(silence_of_a_worker_does),
-      cmocka_unit_test(draining_answers_all_that_it_took),
+      cmocka_unit_test(many_threads_wait_for_commits),  cmocka_unit_test(many_threads_beside_commits),
+      cmocka_unit_test(every_tick_beside_commits),      cmocka_unit_test(timers_need_no_company),
+      cmocka_unit_test(silence_of_orbit_ends_no_lease), cmocka_unit_test(a_disk_that_hangs_ends_no_lease),
+      cmocka_unit_test(silence_of_a_worker_does),       cmocka_unit_test(draining_answers_all_that_it_took),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

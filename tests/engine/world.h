@@ -35,8 +35,8 @@ struct world {
   int64_t retention_us; /* from the next start on; 0: for ever */
   uint64_t memory_max;
   uint32_t company_min; /* from the next start on; 0: every tick waits for its commit */
-  uint64_t map_bytes; /* of the log, from the next start on; 0: 1 GiB */
-  uint64_t index_min; /* receipts that wait before world_follow sorts them in */
+  uint64_t map_bytes;   /* of the log, from the next start on; 0: 1 GiB */
+  uint64_t index_min;   /* receipts that wait before world_follow sorts them in */
 };
 
 /* Starts at 2026-01-01T00:00:00Z with two applications and three queues. */

@@ -1,5 +1,5 @@
-/* Commits that are handed over: each whole in its place, several in one transaction, in order; nothing of what fails, and nothing
- * behind it; and what is on its way when the journal is closed. */
+/* Commits that are handed over: each whole in its place, several in one transaction, in order; nothing of what fails, and
+ * nothing behind it; and what is on its way when the journal is closed. */
 #include <pthread.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -293,8 +293,8 @@ static void test_room_beside_transactions(void **state) {
   static const uint64_t mib = 1024 * 1024;
   char *top = test_directory_make();
   struct path data = path_of(top, "data");
-  struct journal *journal = fixture_open_with(
-      data.text, (struct journal_options){.map_bytes = 256 * mib, .reserve_bytes = 4 * mib, .create = true});
+  struct journal *journal =
+      fixture_open_with(data.text, (struct journal_options){.map_bytes = 256 * mib, .reserve_bytes = 4 * mib, .create = true});
   struct commit commits[together];
   struct fault fault = {.message = ""};
   uint64_t durable = 0, seed = 5;
@@ -336,8 +336,8 @@ static void test_room_counts_what_is_on_its_way(void **state) {
   static const uint64_t mib = 1024 * 1024;
   char *top = test_directory_make();
   struct path data = path_of(top, "data");
-  struct journal *journal = fixture_open_with(
-      data.text, (struct journal_options){.map_bytes = 64 * mib, .reserve_bytes = 4 * mib, .create = true});
+  struct journal *journal =
+      fixture_open_with(data.text, (struct journal_options){.map_bytes = 64 * mib, .reserve_bytes = 4 * mib, .create = true});
   struct commit commit;
   struct fault fault = {.message = ""};
   uint64_t durable = 0;

@@ -5,7 +5,8 @@
 
 #include "journal/journal.h"
 
-/* What becomes of the next transaction: a commit, or several that were on their way together. All but the first are a process that ends in it. */
+/* What becomes of the next transaction: a commit, or several that were on their way together. All but the first are a process
+ * that ends in it. */
 enum fate {
   FATE_GOOD = 0,
   FATE_LOST,      /* crash before the sync: nothing of it reached the disk */

@@ -212,8 +212,8 @@ struct sim {
   struct held held[held_max]; /* oldest first */
   uint32_t held_count;
   uint64_t ticks;
-  uint64_t tickets_back;   /* that came with the mail since it was last looked at */
-  struct pending *pending; /* of the next tick; sets are used in turn */
+  uint64_t tickets_back;                          /* that came with the mail since it was last looked at */
+  struct pending *pending;                        /* of the next tick; sets are used in turn */
   struct pending sets[pending_sets][pending_max]; /* large, and only as far as in use: not cleared at the start */
 };
 

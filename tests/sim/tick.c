@@ -105,8 +105,8 @@ static void judge_landed(struct sim *sim) {
                    (unsigned long long)tickets);
 }
 
-/* Nobody was answered; of the ticks that were on their way some first ones are there, and what is there was decided as it should
- * have been. A tick without a commit counts when a later one that saw it is there. */
+/* Nobody was answered; of the ticks that were on their way some first ones are there, and what is there was decided as it
+ * should have been. A tick without a commit counts when a later one that saw it is there. */
 void sim_judge_survivors(struct sim *sim) {
   const char *wrong = disk_open(sim->disk);
   uint32_t there = 0;
