@@ -171,6 +171,7 @@ struct held {
   uint32_t pending_count;
   int64_t now_us;
   enum room room;
+  bool views_short;
   uint64_t last_seq; /* everything up to here it has seen or made */
   bool made;         /* a commit, the last of them its own */
 };

@@ -59,6 +59,7 @@ static void judge_pending(struct sim *sim, struct pending *pending, bool answere
 /* Goes through the tick as the product should have. */
 static void judge_tick(struct sim *sim, const struct held *held, bool answered) {
   struct model *model = &sim->model;
+  model->views_short = held->views_short;
   model_tick_begin(model, held->now_us, sim->events, sim->event_count, held->room != ROOM_PLENTY, held->room == ROOM_NONE);
   model_expire(model);
   model_triggers(model);
@@ -258,6 +259,7 @@ static enum status make_tick(struct sim *sim, struct fault *fault) {
   struct held *held = &sim->held[sim->held_count++];
   *held = (struct held){.pending = sim->pending, .pending_count = sim->pending_count, .now_us = sim->now_us};
   held->room = disk_room(sim->disk);
+  held->views_short = sim->follower.is_short;
   enum status status = engine_tick(sim->engine, sim->now_us, &sim->next_us, &sim->busy, fault);
   held->made = journal_next_seq(sim->disk) != before;
   held->last_seq = status == STATUS_OK || held->made ? journal_next_seq(sim->disk) - 1 : UINT64_MAX; /* it came to nothing */
