@@ -229,7 +229,7 @@ static const uint64_t commit_bytes_max = UINT64_C(32) << 20; /* a tick stops tak
 /* Of commits that are not durable yet: the next tick waits while there is more. */
 static const uint64_t flight_bytes_max = UINT64_C(4) << 20;
 /* A commit of the engine that grew larger gives its memory back. */
-static const uint64_t flight_kept_bytes_max = UINT64_C(1) << 20;
+static const uint64_t flight_kept_bytes_max = UINT64_C(256) << 10;
 /* A tick never starts with less room in the log than this, unless the disk is full. */
 static const uint64_t tick_reserve_bytes = UINT64_C(32) << 20;
 /* What one command may add to a commit at the most: two documents, a reason, and what surrounds them. */
