@@ -17,7 +17,7 @@ static enum status time_of(struct engine *engine, uint64_t seq, int64_t *ret_tim
 
 /* The last event that is not later than this, of those behind low; low when there is none. Times never fall along the log. */
 static enum status seq_until(struct engine *engine, uint64_t low, int64_t until_us, uint64_t *ret_seq) {
-  uint64_t high = journal_last_seq(engine->journal);
+  uint64_t high = engine->commit.first_seq - 1; /* on its way or durable, it has been decided */
   while (low < high) {
     uint64_t middle = low + (high - low + 1) / 2;
     int64_t time_us;
