@@ -103,8 +103,7 @@ void sim_begin_reading(struct sim *sim, struct pending *pending, const struct ex
 /* Opens the feed, for the first time or once more behind what was read. */
 static void ask_to_read(struct sim *sim, uint8_t number) {
   struct reader_here *reader = &sim->readers[number];
-  for (uint32_t i = 0; i < sim->pending_count; i++)
-    if (sim->pending[i].request.kind == COMMAND_OPEN_FEED && sim->pending[i].browser == number + 1) return;
+  if (sim_is_asked(sim, true, number + 1U)) return; /* it has not been opened yet */
   if (reader->wanted.kind == 0) {
     reader->wanted =
         (struct request){.kind = COMMAND_OPEN_FEED, .who = (uint8_t)sim_roll(sim, principals_max), .queue = asked_any};

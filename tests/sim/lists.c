@@ -194,12 +194,16 @@ static struct request some_list(struct sim *sim) {
   return request;
 }
 
-static bool is_asked(const struct sim *sim, unsigned browser) {
+static bool is_of(const struct pending *pending, bool feed, unsigned number) {
+  return pending->browser == number && (pending->request.kind == COMMAND_OPEN_FEED) == feed;
+}
+
+bool sim_is_asked(const struct sim *sim, bool feed, unsigned number) {
   for (uint32_t i = 0; i < sim->pending_count; i++)
-    if (sim->pending[i].browser == browser) return true;
+    if (is_of(&sim->pending[i], feed, number)) return true;
   for (uint32_t k = 0; k < sim->held_count; k++)
     for (uint32_t i = 0; i < sim->held[k].pending_count; i++)
-      if (sim->held[k].pending[i].browser == browser) return true;
+      if (is_of(&sim->held[k].pending[i], feed, number)) return true;
   return false;
 }
 
@@ -207,6 +211,6 @@ void step_browse(struct sim *sim) {
   uint8_t browser = (uint8_t)sim_roll(sim, browsers_max);
   struct request *next = &sim->browsers[browser];
   if (next->kind == 0) *next = some_list(sim);
-  if (is_asked(sim, browser + 1)) return; /* its page has not come yet */
+  if (sim_is_asked(sim, false, browser + 1U)) return; /* its page has not come yet */
   sim_ask(sim, next)->browser = browser + 1;
 }

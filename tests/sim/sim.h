@@ -304,6 +304,8 @@ void step_feed(struct sim *sim);
 
 /* What the page holds against the model. */
 void sim_compare_page(struct sim *sim, const struct request *request, struct answer *answer);
+/* The browser's page, or the opening of the reader's feed, has been asked for and not been judged; numbers from 1 on. */
+bool sim_is_asked(const struct sim *sim, bool feed, unsigned number);
 /* Whoever reads the list goes on behind this page. */
 void sim_turn_page(struct sim *sim, const struct pending *pending);
 /* A page of some list is asked for. */
