@@ -165,10 +165,15 @@ static bool table_remove(struct index_table *table, uint64_t key, uint64_t value
   return false;
 }
 
-void index_remove(struct index *index, uint64_t key, uint64_t value) {
-  bool found = table_remove(&index->now, key, value) || table_remove(&index->old, key, value);
-  must(found);
+bool index_take(struct index *index, uint64_t key, uint64_t value) {
+  if (!table_remove(&index->now, key, value) && !table_remove(&index->old, key, value)) return false;
   index->count--;
+  return true;
+}
+
+void index_remove(struct index *index, uint64_t key, uint64_t value) {
+  bool found = index_take(index, key, value);
+  must(found);
 }
 
 static uint64_t table_bytes(const struct index_table *table) {

@@ -50,7 +50,9 @@ void index_prefetch(const struct index *index, uint64_t key);
 /* The same for where this key will be looked up. */
 void index_prefetch_find(const struct index *index, uint64_t key);
 void index_add(struct index *index, uint64_t key, uint64_t value); /* value 1–index_value_max */
-/* Removes the entry with this key and value; it must be there. */
+/* Removes the entry with this key and value, if it is there; false: it is not. */
+bool index_take(struct index *index, uint64_t key, uint64_t value);
+/* The same for one that must be there. */
 void index_remove(struct index *index, uint64_t key, uint64_t value);
 /* Walks the values of a key: index_find starts, index_next goes on; 0 when there is no further one. */
 uint64_t index_find(const struct index *index, uint64_t key, struct index_cursor *cursor);

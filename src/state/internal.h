@@ -163,7 +163,7 @@ static inline struct attempt_node *attempt_at(const struct state *state, uint32_
 }
 /* The number of the task's attempt; 0: it has none. */
 static inline uint32_t node_claim(const struct task_node *node) {
-  return task_state_holds_lease((enum task_state)node->task.state) ? node->attempt : 0;
+  return node->task.state == TASK_LEASED || node->task.state == TASK_RUNNING ? node->attempt : 0;
 }
 /* The attempt of this task; all zero when nobody holds it. */
 const struct attempt *node_attempt(const struct state *state, const struct task_node *node);

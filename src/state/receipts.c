@@ -43,12 +43,7 @@ void receipts_leave(struct state *state, uint32_t task) {
 }
 
 void receipt_drop(struct state *state, uint64_t identity, uint64_t seq) {
-  struct index_cursor cursor;
-  uint64_t at = index_find(&state->receipts, identity, &cursor);
-  while (at != 0 && at != seq) at = index_next(&state->receipts, &cursor);
-  if (at == 0) return;
-  index_remove(&state->receipts, identity, seq);
-  digest_sum_add(&state->away, digest_of_receipt(identity, seq));
+  if (index_take(&state->receipts, identity, seq)) digest_sum_add(&state->away, digest_of_receipt(identity, seq));
 }
 
 /* ---- looking up ---- */
