@@ -7,8 +7,13 @@
 #include "state/internal.h"
 
 static uint32_t *timer_position(void *context, uint32_t number) { return &object_at(context, number)->timer_position; }
+/* Of schedules that come due together the older one is first, however they came into memory: by a log's events one after the
+ * other, or by the rows of a checkpoint. */
+static int timer_tie(void *context, uint32_t a, uint32_t b) {
+  return id_compare(&state_schedule_at(context, a)->id, &state_schedule_at(context, b)->id);
+}
 static struct heap_owner timer_owner(const struct state *state) {
-  return (struct heap_owner){timer_position, NULL, (void *)(uintptr_t)state};
+  return (struct heap_owner){timer_position, timer_tie, (void *)(uintptr_t)state};
 }
 
 struct schedule *state_schedule(const struct state *state, const struct id *id) {

@@ -170,12 +170,35 @@ static void a_task_that_is_gone_leaves_its_schedule(void **context) {
   expect_same_views(pair);
 }
 
+/* Schedules that come due together are decided in the order of their ids, whether memory was filled from the log or from the
+ * checkpoint, and whatever came before. */
+static void what_comes_due_together_is_decided_in_one_order(void **context) {
+  enum { schedules = 9 };
+  struct pair *pair = *context;
+  struct command creates[schedules];
+  struct id ids[schedules];
+  for (unsigned i = 0; i < schedules; i++) ids[i] = scheduled(pair, OVERLAP_ALLOW, MISSED_LATEST, &creates[i]);
+  for (unsigned round = 0; round < 3; round++) {
+    uint64_t before = 0;
+    advance_both(pair, interval_us);
+    for (unsigned i = 0; i < schedules; i++) {
+      struct command get = {.kind = COMMAND_GET_SCHEDULE, .who = pair->hot.who, .as.object_id = ids[i]};
+      uint64_t trigger_seq = do_both(pair, &get).as.schedule.trigger_seq;
+      assert_true(trigger_seq > before);
+      before = trigger_seq;
+    }
+    evict_all(pair);
+    restart_both(pair);
+  }
+}
+
 int main(void) {
 #define ROW(name) cmocka_unit_test_setup_teardown(name, open_pair, close_pair)
   const struct CMUnitTest tests[] = {
       ROW(a_task_that_left_is_the_schedules_still),
       ROW(overlap_is_judged_without_the_task),
       ROW(a_task_that_is_gone_leaves_its_schedule),
+      ROW(what_comes_due_together_is_decided_in_one_order),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
