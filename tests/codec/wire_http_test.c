@@ -126,6 +126,7 @@ static void test_the_retried_task_of_the_example(void **state) {
 
 static struct task_document task_with_everything(void) {
   struct task_document document = example_task();
+  document.task.state = TASK_FAILED;
   document.task.priority = 9;
   document.task.start_deadline_at = time_of("2026-09-17T00:00:59.5Z");
   document.task.cancel_requested_at = time_of("2026-09-17T00:00:05.000001Z");
@@ -156,7 +157,7 @@ static void test_every_field_in_its_place(void **state) {
   assert_text(
       &out,
       EXAMPLE_HEAD(
-          2) "\"state\":\"NEEDS_REVIEW\",\"revision\":\"4\"," EXAMPLE_HANDLER
+          2) "\"state\":\"FAILED\",\"revision\":\"4\"," EXAMPLE_HANDLER
              "\"payload\":[9007199254740993,1.10,1e400,123456789012345678901234567890],"
              "\"business_key\":\"\\\"\\\\\\n\xF0\x9F\x98\x80\",\"concurrency_key\":\"c\",\"priority\":9,"
              "\"available_at\":\"2026-09-17T00:00:00Z\",\"start_deadline_at\":\"2026-09-17T00:00:59.5Z\","
@@ -165,7 +166,7 @@ static void test_every_field_in_its_place(void **state) {
              "\"effect_uncertain\":true,\"cancel_requested_at\":\"2026-09-17T00:00:05.000001Z\","
              "\"error\":{\"code\":\"E\",\"message\":\"why\",\"details\":[1.10]},\"result\":0,"
              "\"completed_at\":\"2026-09-17T00:00:20.12Z\",\"created_at\":\"2026-09-17T00:00:00Z\","
-             "\"updated_at\":\"2026-09-17T00:00:10Z\",\"retry_of\":\"" ID32(7) "\",\"schedule_id\":\"" ID32(8) "\"}");
+             "\"updated_at\":\"2026-09-17T00:00:20.12Z\",\"retry_of\":\"" ID32(7) "\",\"schedule_id\":\"" ID32(8) "\"}");
   document.error_message = document.error_details = bytes_of(NULL, 0);
   wire_task_write(&out, &document);
   buffer_append_char(&out, 0);
