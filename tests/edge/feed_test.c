@@ -121,6 +121,37 @@ static void a_trigger_tells_whose_it_is(void **context) {
   owners_free(owners);
 }
 
+/* Another task's stream that is remembered in the same place, and is alike in its last byte. */
+static struct id neighbour_of(const struct id *id) {
+  struct id other = *id;
+  for (uint32_t number = 1;; number++) {
+    memcpy(other.bytes + 4, &number, sizeof number);
+    if (id_hash(&other) % feed_owners_max == id_hash(id) % feed_owners_max) return other;
+  }
+}
+
+/* Two tasks of two tenants that share a place, in turn: what is remembered of one is never said of the other. */
+static void neighbours_are_not_mixed_up(void **context) {
+  struct log *log = *context;
+  struct owners *owners = owners_new();
+  struct id streams[2] = {id_of(STREAM, 1)};
+  struct event accepted[2];
+  streams[1] = neighbour_of(&streams[0]);
+  for (unsigned i = 0; i < 2; i++) {
+    accepted[i] = sample(log, EVENT_task_accepted);
+    set_owner(&accepted[i], id_of(TENANT, 1 + i), id_of(QUEUE, 11 + i));
+    (void)append(log, &accepted[i], streams[i], 0);
+  }
+  for (unsigned turn = 0; turn < 6; turn++) {
+    unsigned i = turn / 2 % 2; /* twice the one, then twice the other: read, and remembered */
+    struct id tenant = id_of(TENANT, 1 + i), queue = id_of(QUEUE, 11 + i);
+    struct owner found;
+    assert_int_equal(owners_find(owners, log->history, (struct record_source){get, log}, &accepted[i], &found), STATUS_OK);
+    assert_true(id_equal(&found.namespace_id, &tenant) && id_equal(&found.queue_id, &queue));
+  }
+  owners_free(owners);
+}
+
 static struct feed *begun(struct log *log) {
   struct feed *feed = feed_new();
   assert_int_equal(feed_begin(feed, log->history, (struct record_source){get, log}, log->end), STATUS_OK);
@@ -349,9 +380,9 @@ static void a_damaged_stream_is_no_owner(void **context) {
 int main(void) {
 #define ROW(name) cmocka_unit_test_setup_teardown(name, open_log, close_log)
   const struct CMUnitTest tests[] = {
-      ROW(each_sees_its_own_alone),      ROW(a_trigger_tells_whose_it_is), ROW(nothing_secret_is_written),
-      ROW(filters_pass_what_they_name),  ROW(the_window_changes_nothing),  ROW(a_result_brings_its_report),
-      ROW(a_damaged_stream_is_no_owner),
+      ROW(each_sees_its_own_alone),    ROW(a_trigger_tells_whose_it_is),  ROW(neighbours_are_not_mixed_up),
+      ROW(nothing_secret_is_written),  ROW(filters_pass_what_they_name),  ROW(the_window_changes_nothing),
+      ROW(a_result_brings_its_report), ROW(a_damaged_stream_is_no_owner),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* The engine on a thread of its own, between producers, a worker and readers on theirs, and a disk. */
 #include "engine/world.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <lmdb.h>
 #include <poll.h>
@@ -8,6 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/guard.h"
@@ -508,12 +511,49 @@ static void draining_answers_all_that_it_took(void **context) {
   end(life);
 }
 
+/* ---- a disk that fails ---- */
+
+static _Atomic bool disk_fails;
+
+/* Stands before libc's own for liblmdb too. */
+int fdatasync(int file) {
+  if (!atomic_load(&disk_fails)) return (int)syscall(SYS_fdatasync, file);
+  errno = EIO;
+  return -1;
+}
+
+/* Memory is ahead of the log then: the loop ends, and who waits for that commit gets no answer. */
+static void a_failed_commit_ends_the_loop(void **context) {
+  (void)context;
+  for (uint32_t company = 0; company <= 1; company++) {
+    struct life *life = begin_with(company);
+    struct outbox outbox;
+    struct command first = numbered(life->world, 1, 1), second = numbered(life->world, 1, 2);
+    struct ticket ticket = {.home = &outbox, .command = second};
+    struct fault fault = {0};
+    struct timespec until;
+    assert_int_equal(outbox_init(&outbox), STATUS_OK);
+    assert_int_equal(ask(life->world, &outbox, &first).status, STATUS_OK);
+    atomic_store(&disk_fails, true);
+    assert_int_equal(engine_submit(life->world->engine, &ticket, &fault), STATUS_OK);
+    assert_int_equal(clock_gettime(CLOCK_REALTIME, &until), 0);
+    until.tv_sec += patience_ms / 1000;
+    assert_int_equal(pthread_timedjoin_np(life->engine_thread, NULL, &until), 0);
+    assert_int_equal(life->status, STATUS_IO_ERROR);
+    assert_null(outbox_take(&outbox));
+    atomic_store(&disk_fails, false);
+    outbox_clear(&outbox);
+    end(life);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(many_threads_wait_for_commits),  cmocka_unit_test(many_threads_beside_commits),
       cmocka_unit_test(every_tick_beside_commits),      cmocka_unit_test(timers_need_no_company),
       cmocka_unit_test(silence_of_orbit_ends_no_lease), cmocka_unit_test(a_disk_that_hangs_ends_no_lease),
       cmocka_unit_test(silence_of_a_worker_does),       cmocka_unit_test(draining_answers_all_that_it_took),
+      cmocka_unit_test(a_failed_commit_ends_the_loop),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -113,7 +113,7 @@ static void any_tool(unsigned i) {
 static void test_flips(void **state) {
   (void)state;
   const char *more = getenv("ORBIT_FLIPS");
-  unsigned long flips = more != NULL ? strtoul(more, NULL, 10) : 150;
+  unsigned long flips = more != NULL ? strtoul(more, NULL, 10) : 60;
   uint64_t seed = test_seed();
   unsigned found = 0, harmless = 0;
   rig_make(&rig, "100");
