@@ -87,10 +87,12 @@ static bool verdict_read(int in, struct verdict *ret_verdict) {
 
 static enum status judge_end(int how, const char *views, struct fault *fault) {
   if (!WIFSIGNALED(how))
-    return fault_set(fault, STATUS_UNAVAILABLE, NULL, "the process that read it ended with code %d", WEXITSTATUS(how));
+    return fault_set(fault, STATUS_UNAVAILABLE, NULL, "%.160s/data.mdb: the process that read it ended with code %d", views,
+                     WEXITSTATUS(how));
   int number = WTERMSIG(how);
   if (number != SIGSEGV && number != SIGBUS && number != SIGABRT && number != SIGFPE)
-    return fault_set(fault, STATUS_UNAVAILABLE, NULL, "the process that read it was ended by SIG%s", sigabbrev_np(number));
+    return fault_set(fault, STATUS_UNAVAILABLE, NULL, "%.160s/data.mdb: the process that read it was ended by SIG%s", views,
+                     sigabbrev_np(number));
   return fault_set(fault, STATUS_CORRUPT, NULL,
                    "the pages of %.160s/data.mdb are damaged: reading them ends in SIG%s; delete the file while no server runs",
                    views, sigabbrev_np(number));
@@ -99,13 +101,17 @@ static enum status judge_end(int how, const char *views, struct fault *fault) {
 static enum status compare_apart(const char *data_directory, const char *views, struct state *fold, struct fault *fault) {
   struct verdict verdict;
   int ends[2], how = 0;
-  if (pipe2(ends, O_CLOEXEC) != 0) return fault_set(fault, STATUS_UNAVAILABLE, NULL, "no pipe: %s", strerror(errno));
+  if (pipe2(ends, O_CLOEXEC) != 0)
+    return fault_set(fault, STATUS_UNAVAILABLE, NULL, "%.160s/data.mdb cannot be read apart: no pipe: %s", views,
+                     strerror(errno));
   cleanup(guard_close) int in = ends[0];
   pid_t child = fork();
   if (child == 0) child_run(data_directory, views, fold, ends[1]);
   int reason = errno;
   (void)close(ends[1]);
-  if (child < 0) return fault_set(fault, STATUS_UNAVAILABLE, NULL, "no process to read it in: %s", strerror(reason));
+  if (child < 0)
+    return fault_set(fault, STATUS_UNAVAILABLE, NULL, "%.160s/data.mdb cannot be read apart: no process: %s", views,
+                     strerror(reason));
   bool said = verdict_read(in, &verdict);
   while (waitpid(child, &how, 0) < 0 && errno == EINTR) {
   }
