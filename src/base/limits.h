@@ -153,7 +153,8 @@ enum {
   engine_silence_us_min = 1000000, /* Orbit heard nobody for longer than this: leases are longer by as much */
   event_list_scratch_bytes = 1024, /* texts that deciding writes: before and after of one audit record */
   departures_max = 256,            /* threads that one tick answers */
-  company_tickets_min = 8,         /* a tick with so many does not wait for its commit: the next one begins meanwhile */
+  company_tickets_min = 8,         /* a tick with so many does not wait for its commit: the next one begins meanwhile … */
+  slow_disk_us_min = 3000,         /* … where commits take this long of late */
   flight_us_max = 100000,          /* a disk that takes longer than this is waited for: nothing more is decided */
   dispatch_slow_again_us = 20000,  /* a worker that reads slowly is looked at again after this */
   disk_full_again_us = 1000000,    /* a disk that was full is looked at again after this */

@@ -21,6 +21,7 @@ struct engine_options {
   int64_t retention_us;  /* how long ended tasks are answered; 0: for ever */
   uint64_t memory_max;   /* tasks and receipts get seven eighths before ended ones leave sooner; bytes, 0: no bound */
   uint32_t company_min;  /* a tick with so many tickets does not wait for its commit: see engine_tick; 0: every one does */
+  int64_t slow_disk_us;  /* … where commits take this long of late; 0: on any disk */
   const char *zoneinfo;  /* directory of time zones; NULL: the system's */
 };
 

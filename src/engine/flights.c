@@ -91,8 +91,7 @@ static uint64_t last_seq(const struct flight *flight) { return flight->commit.fi
 
 static void land_oldest(struct engine *engine) {
   struct flight *flight = flight_at(engine, 0);
-  engine->counters.commits++;
-  latency_add(&engine->counters.commit, clock_monotonic_us() - flight->handed_us);
+  engine_committed(engine, clock_monotonic_us() - flight->handed_us);
   engine_depart_all(engine, flight->departures, &flight->departure_count);
   engine->flights.bytes -= flight->commit.records.size;
   engine->flights.first = (engine->flights.first + 1) % commits_in_flight_max;

@@ -97,6 +97,8 @@ struct engine {
   uint32_t departure_count;
 
   uint32_t company_min;
+  int64_t slow_disk_us;
+  int64_t commit_us; /* what commits took of late */
   struct flights flights;
   int64_t made_up_us; /* until then leases were made longer for what was not heard */
 
@@ -140,6 +142,8 @@ void engine_append(struct engine *engine);
 bool engine_has_room(struct engine *engine);
 struct record_source engine_source(struct engine *engine);
 struct decide_env engine_env(struct engine *engine);
+/* Counts a commit that is durable, and what it took. */
+void engine_committed(struct engine *engine, int64_t took_us);
 /* The mail leaves when the tick's commit is durable. */
 void engine_depart(struct engine *engine, struct outbox *home, struct mail *mail);
 

@@ -144,7 +144,8 @@ static enum status start(struct server *server, struct fault *fault) {
                                           .hot_window_us = (int64_t)server->config.hot_window * 1000000,
                                           .retention_us = (int64_t)server->config.retention * 1000000,
                                           .memory_max = server->config.memory_max,
-                                          .company_min = company_tickets_min};
+                                          .company_min = company_tickets_min,
+                                          .slow_disk_us = slow_disk_us_min};
   struct state *state;
   enum status status = open_sockets(server, fault);
   if (status == STATUS_OK) status = journal_open(server->config.data, &options, &edge->journal, fault);

@@ -112,6 +112,31 @@ static void test_answers_wait_for_their_commit(void **state) {
   stage_close(stage);
 }
 
+/* Where commits are quick, whoever comes in company waits for them too; where they take as long as told, nobody does, and a
+ * disk that has become quick again is waited for again, once what is on its way has landed. */
+static void test_a_quick_disk_is_waited_for(void **state) {
+  (void)state;
+  struct stage *stage = stage_open();
+  struct engine *engine = stage->world.engine;
+  engine->slow_disk_us = engine->commit_us = 3000000;
+  engine_committed(engine, 2999992);
+  assert_int_equal(engine->commit_us, 2999999);
+  ask_some(stage, "quick", 1);
+  assert_int_equal(stage->back, 1);
+  assert_int_equal(engine->flights.count, 0);
+  engine->commit_us = 3000000;
+  hold(stage);
+  ask_some(stage, "slow", 2);
+  assert_int_equal(stage->back, 1);
+  assert_int_equal(engine->flights.count, 2);
+  let_go(stage);
+  land(stage);
+  assert_true(engine->commit_us < 3000000);
+  ask_some(stage, "quick again", 1);
+  assert_int_equal(stage->back, 4);
+  stage_close(stage);
+}
+
 /* A tick without events has seen what is on its way: a task that is not durable is not shown. A refusal, a repeat: the same. */
 static void test_reads_wait_for_what_they_saw(void **state) {
   (void)state;
@@ -355,6 +380,7 @@ static void test_lonely_ticks_write_at_once(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_answers_wait_for_their_commit),
+      cmocka_unit_test(test_a_quick_disk_is_waited_for),
       cmocka_unit_test(test_reads_wait_for_what_they_saw),
       cmocka_unit_test(test_pushes_wait),
       cmocka_unit_test(test_directory_waits),
