@@ -2,70 +2,18 @@
  * cannot disagree. */
 #include "state/rows.h"
 
-#include <endian.h>
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
 
 #include "base/guard.h"
+#include "state/rows_numbers.h"
 
 const char *const rows_table_names[ROWS_TABLE_COUNT] = {
     [ROWS_META] = "meta",           [ROWS_OBJECTS] = "objects",   [ROWS_BUCKETS] = "buckets", [ROWS_TASKS] = "tasks",
     [ROWS_RECEIPTS] = "receipts",   [ROWS_AUDITS] = "audits",     [ROWS_ENDED] = "ended",     [ROWS_IDS] = "ended.ids",
     [ROWS_QUEUES] = "ended.queues", [ROWS_NAMES] = "ended.names", [ROWS_ENDS] = "ended.ends", [ROWS_IDENTITIES] = "identities",
 };
-
-/* ---- numbers and ids, one behind the other ---- */
-
-static uint8_t *put_8(uint8_t *out, uint8_t value) {
-  *out = value;
-  return out + 1;
-}
-static uint8_t *put_16(uint8_t *out, uint16_t value) {
-  value = htole16(value);
-  memcpy(out, &value, sizeof value);
-  return out + sizeof value;
-}
-static uint8_t *put_32(uint8_t *out, uint32_t value) {
-  value = htole32(value);
-  memcpy(out, &value, sizeof value);
-  return out + sizeof value;
-}
-static uint8_t *put_64(uint8_t *out, uint64_t value) {
-  value = htole64(value);
-  memcpy(out, &value, sizeof value);
-  return out + sizeof value;
-}
-static uint8_t *put_id(uint8_t *out, const struct id *id) {
-  memcpy(out, id->bytes, id_bytes);
-  return out + id_bytes;
-}
-
-static uint8_t take_8(const uint8_t **in) { return *(*in)++; }
-static uint16_t take_16(const uint8_t **in) {
-  uint16_t value;
-  memcpy(&value, *in, sizeof value);
-  *in += sizeof value;
-  return le16toh(value);
-}
-static uint32_t take_32(const uint8_t **in) {
-  uint32_t value;
-  memcpy(&value, *in, sizeof value);
-  *in += sizeof value;
-  return le32toh(value);
-}
-static uint64_t take_64(const uint8_t **in) {
-  uint64_t value;
-  memcpy(&value, *in, sizeof value);
-  *in += sizeof value;
-  return le64toh(value);
-}
-static struct id take_id(const uint8_t **in) {
-  struct id id;
-  memcpy(id.bytes, *in, id_bytes);
-  *in += id_bytes;
-  return id;
-}
 
 #define FIELD_PUT(bits, object, name) at = put_##bits(at, (uint##bits##_t)(object)->name);
 #define FIELD_TAKE(bits, object, name) (object)->name = (__typeof__((object)->name))take_##bits(&at);
@@ -532,70 +480,6 @@ enum status bucket_row_decode(struct bytes key, struct bytes value, struct bucke
   row.handler_version = bytes_of(at + handler, left - handler);
   *ret_row = row;
   return STATUS_OK;
-}
-
-/* ---- keys and entries ---- */
-
-void number_key(uint32_t number, uint8_t out[rows_number_bytes]) {
-  number = htobe32(number);
-  memcpy(out, &number, sizeof number);
-}
-
-bool number_key_parse(struct bytes key, uint32_t *ret_number) {
-  uint32_t number;
-  if (key.size != sizeof number) return false;
-  memcpy(&number, key.data, sizeof number);
-  *ret_number = be32toh(number);
-  return *ret_number != 0;
-}
-
-void seq_key_encode(uint64_t seq, uint8_t out[8]) {
-  seq = htobe64(seq);
-  memcpy(out, &seq, sizeof seq);
-}
-
-uint64_t seq_key_at(const uint8_t *key) {
-  uint64_t seq;
-  memcpy(&seq, key, sizeof seq);
-  return be64toh(seq);
-}
-
-void queue_key_encode(uint32_t queue, uint64_t seq, uint8_t out[queue_key_bytes]) {
-  number_key(queue, out);
-  seq_key_encode(seq, out + rows_number_bytes);
-}
-
-void pair_key_encode(uint64_t first, uint64_t seq, uint8_t out[pair_key_bytes]) {
-  seq_key_encode(first, out);
-  seq_key_encode(seq, out + 8);
-}
-
-/* Seqs are far below the highest bit. */
-static const uint64_t by_task_bit = UINT64_C(1) << 63;
-
-void receipt_entry_encode(const struct receipt_entry *entry, struct buffer *out) {
-  uint8_t *start = buffer_reserve(out, 16);
-  if (start == NULL) return;
-  (void)put_64(put_64(start, entry->identity), entry->seq | (entry->by_task ? by_task_bit : 0));
-  buffer_commit(out, 16);
-}
-
-struct receipt_entry receipt_entry_at(struct bytes value, size_t entry) {
-  const uint8_t *at = value.data + entry * 16;
-  uint64_t identity = take_64(&at), seq = take_64(&at);
-  return (struct receipt_entry){identity, seq & ~by_task_bit, (seq & by_task_bit) != 0};
-}
-
-void audit_entry_encode(uint64_t seq, struct buffer *out) {
-  uint8_t *start = buffer_reserve(out, 8);
-  if (start == NULL) return;
-  (void)put_64(start, seq);
-  buffer_commit(out, 8);
-}
-
-uint64_t audit_entry_at(struct bytes value, size_t entry) {
-  const uint8_t *at = value.data + entry * 8;
-  return take_64(&at);
 }
 
 uint64_t rows_hash(enum rows_table table, struct bytes key, struct bytes value) {
