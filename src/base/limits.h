@@ -187,6 +187,10 @@ enum {
   log_reserve_chunk_bytes = 1024 * 1024,    /* zeroes written between two commits while there is room enough */
   log_zero_piece_bytes = 256 * 1024,        /* zeroes handed to one write */
 
+  /* memory */
+  heap_entries_min = 16,       /* a heap begins with room for so many */
+  heap_kept_entries_max = 256, /* an emptied heap gives back what it has room for beyond this */
+
   /* checkpoint (views/) */
   retention_s_default = 30 * 24 * 3600, /* how long ended tasks are answered */
   hot_window_s_default = 24 * 3600,     /* how long ended tasks stay in memory */

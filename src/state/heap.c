@@ -4,9 +4,7 @@
 #include <stdlib.h>
 
 #include "base/guard.h"
-
-/* A heap that has emptied gives back what it took, but for little that is not worth the way to the kernel. */
-enum { entries_at_first = 16, entries_kept = 256 };
+#include "base/limits.h"
 
 void heap_clear(struct heap *heap) {
   free(heap->entries);
@@ -70,7 +68,7 @@ void heap_put(struct heap *heap, const struct heap_owner *owner, uint32_t number
     settle(heap, owner, position - 1, entry);
     return;
   }
-  if (heap->count == heap->capacity) resize(heap, heap->capacity != 0 ? heap->capacity * 2 : entries_at_first);
+  if (heap->count == heap->capacity) resize(heap, heap->capacity != 0 ? heap->capacity * 2 : heap_entries_min);
   sift_up(heap, owner, heap->count++, entry);
 }
 
@@ -82,7 +80,7 @@ void heap_remove(struct heap *heap, const struct heap_owner *owner, uint32_t num
   *position = 0;
   struct heap_entry last = heap->entries[--heap->count];
   if (at < heap->count) settle(heap, owner, at, last);
-  if (heap->count < heap->capacity / 8 && heap->capacity > entries_kept) resize(heap, heap->capacity / 2);
+  if (heap->count < heap->capacity / 8 && heap->capacity > heap_kept_entries_max) resize(heap, heap->capacity / 2);
 }
 
 struct heap_entry heap_first(const struct heap *heap) {
